@@ -84,7 +84,7 @@ export function StackLegend({ stack, loading, error }: { stack: Stack | null; lo
                 const way = wayOf(stack!, layer);
                 const name = <><span class="key" style={{ background: `var(${colorName(layer.color)})` }} /> <Tailed kind="code" text={layer.name} /></>;
                 return (
-                    <span key={layer.full || layer.name} role="listitem" class="legend" title={layer.full || layer.name}>
+                    <span key={layer.key || layer.name} role="listitem" class="legend" title={layer.full || layer.name}>
                         {way ? <Door to={way}>{name}</Door> : name}
                     </span>
                 );

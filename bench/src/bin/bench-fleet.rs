@@ -119,7 +119,7 @@ impl<'r> Fleet<'r> {
             for stack in &mut run.stacks {
                 stack.id = Identity::of("stack").with(stack.id).with_number(version as u64).id();
                 stack.frames.iter_mut().for_each(elsewhere);
-                elsewhere(&mut stack.frame);
+                stack.shown.iter_mut().for_each(|shown| elsewhere(&mut shown.frame));
             }
             run.frames.iter_mut().for_each(|frame| elsewhere(&mut frame.key));
         }

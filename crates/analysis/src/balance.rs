@@ -170,26 +170,26 @@ impl Balance {
 /// where some of a process's images are left out, or something is not known, there is no usage.
 fn of_some(recording: &Recording, sums: &Sums) -> (RecorderStats, KernelStats) {
     let (mut recorder, mut kernel) = (RecorderStats::default(), KernelStats::default());
-    let mut processes: FxHashMap<u32, Option<Usage>> = FxHashMap::default();
+    let mut processes: FxHashMap<usize, Option<Usage>> = FxHashMap::default();
     // In the order of their beginnings: a process's last image knows most.
     for (index, image) in recording.images.iter().enumerate() {
         let Some(end) = image.end.as_ref().filter(|_| sums.images[index].counts) else {
             if image.shares_process || sums.images[index].counts {
-                processes.insert(image.about.pid, None);
+                processes.insert(image.process, None);
             }
             continue;
         };
         recorder.add(&end.recorder);
         kernel.add(&end.kernel);
-        match processes.get_mut(&image.about.pid) {
+        match processes.get_mut(&image.process) {
             Some(usage) => *usage = usage.and(end.kernel.usage),
-            None => drop(processes.insert(image.about.pid, end.kernel.usage)),
+            None => drop(processes.insert(image.process, end.kernel.usage)),
         }
     }
-    let counted = sums.counted().map(|(index, _)| recording.images[index].about.pid).collect::<FxHashSet<u32>>();
+    let counted = sums.counted().map(|(index, _)| recording.images[index].process).collect::<FxHashSet<usize>>();
     let mut usage = Some(Usage::default());
-    for pid in counted {
-        match (&mut usage, processes.get(&pid).copied().flatten()) {
+    for process in counted {
+        match (&mut usage, processes.get(&process).copied().flatten()) {
             (Some(sum), Some(of_process)) => sum.add(&of_process),
             _ => usage = None,
         }
@@ -272,6 +272,9 @@ fn of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sums::sums_of;
+    use crate::thread_filter::ThreadFilter;
+    use memtoll_tally::Selection;
 
     /// 1,000 ns, of which the recorder took a part, and the program's own work is the rest.
     fn balance(recorder: f64) -> Balance {
@@ -293,5 +296,20 @@ mod tests {
         assert_eq!(balance(500.0).recorder.map(|time| time.value), Some(500.0 + 500.0 * MOST_OF_THE_REST * USUALLY));
         assert_eq!(balance(1100.0).recorder, Some(Estimate::exact(1100.0)), "nothing is left of its own");
         assert_eq!(Balance { recorder: None, ..balance(0.0) }.with_caches().recorder, None);
+    }
+
+    #[test]
+    fn processes_with_one_id_are_added_up() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/forks.memtoll");
+        let mut recording = Recording::open(golden.as_ref()).unwrap();
+        let processor = |recording: &Recording| {
+            let filter = ThreadFilter::images(recording, |_| true);
+            let sums = sums_of(recording, Selection::default(), filter);
+            of_some(recording, &sums).1.usage.map(|usage| usage.user_ns + usage.system_ns)
+        };
+        let expected = processor(&recording);
+        assert!(expected.is_some_and(|ns| ns > 0));
+        recording.images.iter_mut().for_each(|image| image.about.pid = 7);
+        assert_eq!(processor(&recording), expected);
     }
 }

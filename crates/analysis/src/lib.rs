@@ -1,5 +1,6 @@
 //! What a recording's events add up to: accumulators and functions on a model. Nothing here prints.
 
+pub mod alike;
 mod allocator_time;
 pub mod balance;
 pub mod c_library_blocks;

@@ -1,5 +1,6 @@
 //! How frames are named on a screen.
 
+use crate::alike::Alike;
 use crate::library::qualified_name;
 use crate::site_processes::RanIn;
 use crate::sites::Row;
@@ -119,7 +120,12 @@ pub fn place(frames: &Frames, frame: FrameId) -> String {
 /// `grow (buffer.cpp:120)`; `libc.so.6+0x1234`, the name of a function that has none, says where it is by itself.
 /// `read (libc.musl.so.1, no unwind tables)`: the caller is less sure.
 pub fn function_and_place(frames: &Frames, frame: FrameId) -> String {
-    with_place(frames, frame, function(frames, frame))
+    function_and_place_among(frames, frame, &Alike::default())
+}
+
+/// The same, beside others.
+pub fn function_and_place_among(frames: &Frames, frame: FrameId, alike: &Alike) -> String {
+    with_place(frames, frame, alike.name(Texts::of(frames, frame).function))
 }
 
 fn with_place(frames: &Frames, frame: FrameId, function: String) -> String {
@@ -137,10 +143,15 @@ pub const NO_UNWIND_TABLES: &str = "no unwind tables";
 
 /// `, inlined into main`, where that is another function: one that the compiler took apart is inlined into itself.
 pub fn inlined_into(frames: &Frames, row: &Row) -> String {
+    inlined_into_among(frames, row, &Alike::default())
+}
+
+fn inlined_into_among(frames: &Frames, row: &Row, alike: &Alike) -> String {
     let is_other =
         |outer: &&FrameId| row.frame.is_some_and(|own| frames.frame(own).function != frames.frame(**outer).function);
     let outer = row.inlined.last().filter(is_other);
-    outer.map_or_else(String::new, |outer| format!(", inlined into {}", function(frames, *outer)))
+    let name = |outer: &FrameId| alike.name(Texts::of(frames, *outer).function);
+    outer.map_or_else(String::new, |outer| format!(", inlined into {}", name(outer)))
 }
 
 /// ` in git 4711`, or ` in git, sh and 3 more programs`; nothing where that is clear.
@@ -185,25 +196,31 @@ pub fn short_kind(kind: &str) -> String {
 }
 
 /// The row's name with its place, type, and what it is inlined into.
-pub fn of_row(recording: &Recording, row: &Row) -> String {
+fn of_row(recording: &Recording, row: &Row, alike: &Alike) -> String {
     let frames = &recording.frames;
     let Some(frame) = row.frame else {
         return row.label.clone();
     };
     if !row.path.is_empty() {
-        let path: Vec<String> = row.path.iter().map(|frame| function(frames, *frame)).collect();
+        let path: Vec<String> = row.path.iter().map(|frame| alike.name(Texts::of(frames, *frame).function)).collect();
         return path.join(" < ") + &ran_in(recording, row);
     }
-    let mut text = function_and_place(frames, frame);
+    let mut text = function_and_place_among(frames, frame, alike);
     if let Some(kind) = &row.type_name {
         text = format!("{text}: {}", short_kind(kind));
     }
-    text + &inlined_into(frames, row) + &ran_in(recording, row)
+    text + &inlined_into_among(frames, row, alike) + &ran_in(recording, row)
 }
 
-/// The names of the rows of a table, each of a recording. Those that are equal are unabridged.
+/// The names of the rows of a table, each of a recording. Functions that share a name have their parameters, and rows that are
+/// equal then are unabridged.
 pub fn of_rows(rows: &[(&Recording, &Row)]) -> Vec<String> {
-    let mut names: Vec<String> = rows.iter().map(|(recording, row)| of_row(recording, row)).collect();
+    let functions = rows.iter().flat_map(|(recording, row)| {
+        let shown = row.frame.iter().chain(row.inlined.last()).chain(&row.path);
+        shown.map(|frame| Texts::of(&recording.frames, *frame).function)
+    });
+    let alike = Alike::among(functions);
+    let mut names: Vec<String> = rows.iter().map(|(recording, row)| of_row(recording, row, &alike)).collect();
     let mut equal: FxHashMap<&str, usize> = FxHashMap::default();
     names.iter().for_each(|name| *equal.entry(name).or_default() += 1);
     let equal: Vec<bool> = names.iter().map(|name| equal[name.as_str()] > 1).collect();

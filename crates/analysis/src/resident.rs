@@ -49,9 +49,9 @@ pub fn between_looks(recording: &Recording, count: usize) -> Option<Resident> {
 /// Of each process that executed one of these images, where it was largest. `None`: one of them is not known, as in a recording that was
 /// cut off.
 fn of_processes(recording: &Recording, images: impl Iterator<Item = usize>) -> Option<Vec<Resident>> {
-    let mut processes: FxHashMap<u32, Option<Resident>> = FxHashMap::default();
+    let mut processes: FxHashMap<usize, Option<Resident>> = FxHashMap::default();
     for index in images {
-        let process = processes.entry(recording.images[index].about.pid).or_default();
+        let process = processes.entry(recording.images[index].process).or_default();
         *process = [*process, of_image(recording, index)].into_iter().flatten().max_by_key(|resident| resident.program);
     }
     processes.into_values().collect()

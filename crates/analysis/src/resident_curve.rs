@@ -25,13 +25,13 @@ pub fn in_intervals(recording: &Recording, intervals: Intervals, filter: &Thread
     if filter.are_threads() {
         return None;
     }
-    let mut processes: FxHashMap<u32, Vec<Option<u64>>> = FxHashMap::default();
+    let mut processes: FxHashMap<usize, Vec<Option<u64>>> = FxHashMap::default();
     let mut is_any = false;
     for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
         let points = of_image(recording, index);
         let Some(ended) = recording.images[index].end.as_ref().map(|end| end.ended) else { continue };
         is_any |= !points.is_empty();
-        let process = processes.entry(recording.images[index].about.pid);
+        let process = processes.entry(recording.images[index].process);
         raise(process.or_insert_with(|| vec![None; intervals.count]), intervals, points, ended);
     }
     let mut sums: Vec<Option<u64>> = vec![None; intervals.count];

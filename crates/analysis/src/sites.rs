@@ -11,6 +11,7 @@ use crate::sums::{Part, Site, Sums};
 use crate::thread_filter;
 use memtoll_model::{FrameId, Frames, Image, Recording, StackId, TextId};
 use memtoll_tally::Split;
+use memtoll_text::format;
 use memtoll_trace::ids::ThreadNo;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -297,15 +298,25 @@ fn thread_label(recording: &Recording, index: usize, number: Option<ThreadNo>) -
     format!("{tid}{name} of {}{}", of(image), again(recording, index, of))
 }
 
-/// ` (no. 2)` of what is called like something that its process was before: it executed the same again.
+/// ` (no. 2)` of what is called like something that its process was before: it executed the same again. ` (from 24.5 ms)` where
+/// another process that had its id is called the same.
 fn again(recording: &Recording, image: usize, called: impl Fn(&Image) -> String) -> String {
-    let before = |index: &usize| recording.images[*index].previous;
-    let name = called(&recording.images[image]);
+    let images = &recording.images;
+    let before = |index: &usize| images[*index].previous;
+    let name = called(&images[image]);
     let earlier = std::iter::successors(before(&image), before);
-    match earlier.filter(|index| called(&recording.images[*index]) == name).count() {
+    let number = match earlier.filter(|index| called(&images[*index]) == name).count() {
         0 => String::new(),
         count => format!(" (no. {})", count + 1),
+    };
+    let of = &images[image];
+    let is_like_it =
+        |other: &Image| other.about.pid == of.about.pid && other.process != of.process && called(other) == name;
+    if !images.iter().any(is_like_it) {
+        return number;
     }
+    let began = recording.about.clock.seconds(of.about.began);
+    format!("{number} (from {})", format::seconds(began))
 }
 
 /// Sorts rows, largest first; equal ones by allocations, then in the order of their names.
@@ -316,4 +327,20 @@ pub fn sort(rows: &mut [Row], frames: &Frames, by: Metric) {
 
 fn name_of<'a>(row: &'a Row, frames: &'a Frames) -> &'a str {
     row.frame.map_or(&row.label, |frame| Texts::of(frames, frame).function)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_that_share_an_id_and_a_name_are_told_apart() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/forks.memtoll");
+        let mut recording = Recording::open(golden.as_ref()).unwrap();
+        recording.images.iter_mut().for_each(|image| image.about.pid = 7);
+        let name = |index: usize| again(&recording, index, |image| image.about.pid.to_string());
+        assert!(recording.images.len() > 1 && recording.images[1].process == 1);
+        assert_ne!(name(0), name(1));
+        assert!([0, 1].iter().all(|index| name(*index).starts_with(" (from ")), "{} {}", name(0), name(1));
+    }
 }

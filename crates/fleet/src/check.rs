@@ -3,7 +3,7 @@
 use crate::columns::METRICS;
 use crate::error::Error;
 use crate::grouping::{By, Per, Runs, Sites};
-use crate::question::{bases, matching};
+use crate::question::{bases, matching, spread_of, wrappers};
 use crate::rollup::rolled;
 use crate::run_figures::FIGURES;
 use crate::run_means::Mean;
@@ -75,7 +75,7 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
     };
     let name = &entry.scope.name;
     let functions = match entry.scope.kind {
-        Kind::Function => Some(matching(store, |function, _| fits_function(name, function))?),
+        Kind::Function => Some(matching(store, |[function, ..]| fits_function(name, function))?),
         _ => None,
     };
     let mut selection = selection.clone();
@@ -94,16 +94,14 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
         (Some(keys), true) => (Some(keys), None),
         (keys, _) => (None, keys),
     };
-    let sites = Sites { selection: &selection, per: &Per::Run, stacks, own, metrics: &[metric], by: By::All };
+    let wrappers = if own.is_some() { wrappers(store)? } else { Vec::new() };
+    let metrics = &[metric];
+    let sites = Sites { selection: &selection, per: &Per::Run, stacks, own, wrappers: &wrappers, metrics, by: By::All };
     let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
     if rows.is_empty() && entry.scope.kind == Kind::Process {
         return Ok(Err(NotKnown::Program { runs: selection.shown(), name: name.clone() }.into()));
     }
-    let values = rows.first().map_or(Values::default(), |row| Values {
-        sum: row[4].number(),
-        squares: row[5].number(),
-        products: row[6].number(),
-    });
+    let values = rows.first().map_or(Values::default(), |row| spread_of(row));
     let estimate = of_runs(entry, base.runs, base.rate(values));
     let is_nobody = functions.is_some_and(|functions| functions.is_empty());
     let note = is_nobody.then(|| format!("no call site of a {}", entry.scope.shown()));

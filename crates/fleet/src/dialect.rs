@@ -13,6 +13,9 @@ pub struct Dialect {
     pub merged: &'static str,
     /// Each stack with each of its functions, of the stacks that meet a condition.
     pub callers: fn(condition: &str) -> String,
+    /// Each stack that meets a condition, with the function and the frame that lead it (`site`, `site_frame`). Where the run
+    /// has one of these functions there, of which there is at least one, the first other one leads, if there is any.
+    pub led: fn(condition: &str, wrappers: &str) -> String,
     /// The type of a column.
     pub column: fn(Kind) -> &'static str,
     /// What ends the declaration of a table: by day and service, or by its key.
@@ -33,6 +36,15 @@ pub const SQLITE: Dialect = Dialect {
     join_if: "LEFT JOIN",
     merged: "",
     callers: |condition| format!("SELECT stack, function FROM callers{condition}"),
+    led: |condition, wrappers| {
+        let first = |of: &str, or: &str| {
+            format!(
+                "CASE WHEN site IN ({wrappers}) THEN coalesce((SELECT {of} FROM callers WHERE callers.stack = stacks.stack \
+                 AND function NOT IN ({wrappers}) ORDER BY depth LIMIT 1), {or}) ELSE {or} END AS {or}"
+            )
+        };
+        format!("SELECT stack, {}, {} FROM stacks{condition}", first("function", "site"), first("frame", "site_frame"))
+    },
     column: |kind| match kind {
         Kind::Run | Kind::Stack | Kind::Key | Kind::Time | Kind::Count | Kind::Small => "INTEGER NOT NULL",
         Kind::Id | Kind::Keys => "BLOB NOT NULL",
@@ -59,6 +71,14 @@ pub const CLICKHOUSE: Dialect = Dialect {
     callers: |condition| {
         let stacks = format!("SELECT stack, functions FROM stacks FINAL{condition}");
         format!("SELECT stack, function FROM ({stacks}) ARRAY JOIN functions AS function")
+    },
+    led: |condition, wrappers| {
+        format!(
+            "SELECT stack, if(place = 0, site, functions[place]) AS site, if(place = 0, site_frame, \
+             function_frames[place]) AS site_frame FROM (SELECT stack, site, site_frame, functions, function_frames, \
+             if(site IN ({wrappers}), arrayFirstIndex(f -> f NOT IN ({wrappers}), functions), 0) AS place \
+             FROM stacks FINAL{condition})"
+        )
     },
     column: |kind| match kind {
         Kind::Run | Kind::Stack | Kind::Id => "FixedString(16)",

@@ -9,7 +9,7 @@ use memtoll_analysis::metric::Metric;
 pub enum By {
     /// Nothing.
     All,
-    /// The function that the report names of each stack.
+    /// The function that leads each stack.
     Function,
     /// All functions that the report shows of a stack, each once.
     FunctionWithCallees,
@@ -67,8 +67,10 @@ pub struct Sites<'a> {
     pub per: &'a Per,
     /// Only stacks that show one of these functions.
     pub stacks: Option<&'a [Key]>,
-    /// Only stacks of which the report names one of these functions.
+    /// Only stacks that one of these functions leads.
     pub own: Option<&'a [Key]>,
+    /// Functions that are folded into their callers.
+    pub wrappers: &'a [Key],
     /// What is added up; the first one decides which runs count.
     pub metrics: &'a [Metric],
     /// What sums are grouped by.

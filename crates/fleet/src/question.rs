@@ -15,9 +15,10 @@ use crate::grouping::{By, Per, Runs};
 use crate::identity::Key;
 use crate::selection::Selection;
 use crate::spread::{Base, Values};
-use crate::statement;
+use crate::statement::{self, VALUES};
 use crate::store::{Cell, Store};
 use crate::table::Value;
+use memtoll_analysis::alike::Alike;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
 use memtoll_text::format;
@@ -96,17 +97,41 @@ pub(crate) fn bases(store: &mut dyn Store, runs: &Runs) -> Result<BTreeMap<Strin
     Ok(rows.into_iter().map(known).filter(|(_, known)| known.base.runs > 0.0).collect())
 }
 
-/// The keys of functions whose names match; `None`: all stacks.
-pub(crate) fn matching(store: &mut dyn Store, admits: impl Fn(&str, &str) -> bool) -> Result<Vec<Key>, Error> {
-    let rows = store.ask(&statement::functions(store.dialect()))?;
-    let fits = rows.iter().filter(|row| admits(&row[1].text(), &row[2].text()));
-    Ok(fits.filter_map(|row| row[0].text().parse().ok()).collect())
+/// The keys of functions whose name, whole name and module match.
+pub(crate) fn matching(store: &mut dyn Store, admits: impl Fn([&str; 3]) -> bool) -> Result<Vec<Key>, Error> {
+    let mut rows = store.ask(&statement::functions(store.dialect()))?;
+    rows.retain(|row| admits([&row[1].text(), &row[2].text(), &row[3].text()]));
+    Ok(keys(&rows))
+}
+
+/// The functions to fold: those that reports of some runs fold, if they lead call stacks of others.
+pub(crate) fn wrappers(store: &mut dyn Store) -> Result<Vec<Key>, Error> {
+    let wrappers = keys(&store.ask(&statement::wrappers(store.dialect()))?);
+    if wrappers.is_empty() {
+        return Ok(wrappers);
+    }
+    let led = store.ask(&statement::number_led(&wrappers, store.dialect()))?;
+    Ok(if led.iter().any(|row| row[0].number() > 0.0) { wrappers } else { Vec::new() })
+}
+
+fn keys(rows: &[Vec<Cell>]) -> Vec<Key> {
+    rows.iter().filter_map(|row| row[0].text().parse().ok()).collect()
+}
+
+/// What functions of a store are called, as far as they share their names.
+fn alike(store: &mut dyn Store) -> Result<Alike, Error> {
+    let rows = store.ask(&statement::overloads(store.dialect()))?;
+    let functions: Vec<String> = rows.iter().map(|row| row[0].text()).collect();
+    Ok(Alike::among(functions.iter().map(String::as_str)))
 }
 
 fn filtered(store: &mut dyn Store, filter: Option<&Regex>) -> Result<Option<Vec<Key>>, Error> {
     let Some(filter) = filter else { return Ok(None) };
-    let is_row = |name: &str, module: &str| filter.is_match(&function_name(name, module));
-    let fits = |name: &str, module: &str| filter.is_match(name) || filter.is_match(module) || is_row(name, module);
+    let alike = alike(store)?;
+    let fits = |[name, whole, module]: [&str; 3]| {
+        let shown = alike.longer(whole).unwrap_or(name);
+        [name, module, shown, &function_name(shown, module)].iter().any(|text| filter.is_match(text))
+    };
     let keys = matching(store, fits)?;
     if keys.is_empty() {
         return Err(Error::Question(format!("no function or module in the store matches \"{filter}\"")));
@@ -184,8 +209,9 @@ fn counted(runs: f64) -> String {
 }
 
 /// The name of a row: the last column.
-fn row_name(row: &[Cell]) -> String {
-    let (name, module, file, line) = (row[0].text(), row[1].text(), row[2].text(), row[3].text());
+fn row_name(row: &[Cell], alike: &Alike) -> String {
+    let [name, whole, module, file, line] = [0, 1, 2, 3, 4].map(|column| row[column].text());
+    let name = alike.longer(&whole).unwrap_or(&name);
     let place = match (file.as_str(), line.as_str()) {
         ("", _) => String::new(),
         (file, "0") => format!("  {file}"),
@@ -221,8 +247,9 @@ fn unnamed(rows: &[Vec<Value>]) -> Option<String> {
     })
 }
 
-fn spread_of(row: &[Cell]) -> Values {
-    Values { sum: row[4].number(), squares: row[5].number(), products: row[6].number() }
+pub(crate) fn spread_of(row: &[Cell]) -> Values {
+    let [sum, squares, products] = [0, 1, 2].map(|value| row[VALUES + value].number());
+    Values { sum, squares, products }
 }
 
 const INTERVALS: &str =

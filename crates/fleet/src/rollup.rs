@@ -7,7 +7,8 @@
 //! them.
 //!
 //! It stands for the runs that were there when it was made. If others of its day and service have come since, it counts
-//! nowhere, and these runs are asked one by one until they are rolled up again. Like a run, a roll-up counts from the moment
+//! nowhere, and these runs are asked one by one until they are rolled up again. So they are, where functions that lead are
+//! asked for, when a run has shown that a function allocates for its callers. Like a run, a roll-up counts from the moment
 //! on at which its row stands in `rolls`, which is written last.
 
 use crate::chosen_rollups::Rolls;
@@ -17,6 +18,7 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::grouping::{Buckets, By, Per};
 use crate::identity::Key;
+use crate::question::wrappers;
 use crate::rolled_statement::kind;
 use crate::run::{SERVICE, VERSION};
 use crate::schema::{ROLLED_BY, tables};
@@ -41,20 +43,26 @@ struct Roll {
     turn: u64,
     /// How many uploads the group had.
     uploads: u64,
+    /// How many keys of functions to fold were known. Further ones come, and all stay.
+    wrappers: u64,
 }
 
 /// Rolls up the runs that began before a day, such as `2026-11-01`, as far as they are not yet; how many days of services
 /// these were. `again`: all of them, with the names that are known now.
 pub fn roll_up(store: &mut dyn Store, until: &str, again: bool) -> Result<u64, Error> {
     let rolls = rolls(store)?;
+    // The number first: of what is added meanwhile, the roll-up may know more than it says.
+    let (folded, wrappers) = (folded(store)?, wrappers(store)?);
     let mut condition = Sql::text(" AND day < ");
     condition.bind(until);
     let mut number = 0;
     for (group, uploads) in uploads(store, &condition)? {
         let last = rolls.get(&group);
-        if again || last.is_none_or(|last| last.uploads != uploads) {
+        let now = (uploads, folded);
+        if again || last.is_none_or(|last| (last.uploads, last.wrappers) != now) {
             let turn = last.map_or(0, |last| last.turn) + 1;
-            number += u64::from(roll_up_group(store, &group, Roll { key: fastrand::i64(1..), turn, uploads })?);
+            let roll = Roll { key: fastrand::i64(1..), turn, uploads, wrappers: folded };
+            number += u64::from(roll_up_group(store, &group, roll, &wrappers)?);
         }
     }
     Ok(number)
@@ -68,13 +76,20 @@ fn uploads(store: &mut dyn Store, condition: &Sql) -> Result<BTreeMap<Group, u64
     Ok(rows.iter().map(|row| ((row[0].text(), row[1].text()), row[2].number() as u64)).collect())
 }
 
+/// How many keys of functions to fold the store has.
+fn folded(store: &mut dyn Store) -> Result<u64, Error> {
+    let sql = Sql::text("SELECT count(DISTINCT folded_with) FROM wrappers");
+    Ok(store.ask(&Select { sql, columns: 1 })?.first().map_or(0, |row| row[0].number() as u64))
+}
+
 /// The last roll-up of each group.
 fn rolls(store: &mut dyn Store) -> Result<BTreeMap<Group, Roll>, Error> {
-    let sql = Sql::text("SELECT day, service, roll, turn, uploads FROM rolls");
+    let sql = Sql::text("SELECT day, service, roll, turn, uploads, wrappers FROM rolls");
     let mut last: BTreeMap<Group, Roll> = BTreeMap::new();
-    for row in store.ask(&Select { sql, columns: 5 })? {
+    for row in store.ask(&Select { sql, columns: 6 })? {
         let Ok(key) = row[2].text().parse() else { continue };
-        let roll = Roll { key, turn: row[3].number() as u64, uploads: row[4].number() as u64 };
+        let [turn, uploads, wrappers] = [3, 4, 5].map(|column| row[column].number() as u64);
+        let roll = Roll { key, turn, uploads, wrappers };
         let known = last.entry((row[0].text(), row[1].text())).or_insert(roll);
         if (known.turn, known.key) < (roll.turn, roll.key) {
             *known = roll;
@@ -84,7 +99,7 @@ fn rolls(store: &mut dyn Store) -> Result<BTreeMap<Group, Roll>, Error> {
 }
 
 /// Makes a roll-up; false, if runs were added meanwhile, which it may have or not.
-fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll) -> Result<bool, Error> {
+fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll, wrappers: &[Key]) -> Result<bool, Error> {
     let dialect = store.dialect();
     let mut of_group = Sql::text("day = ");
     of_group.bind(&group.0).add(" AND service = ").bind(&group.1);
@@ -95,7 +110,7 @@ fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll) -> Result<boo
     for (number, runs) in runs.chunks(TOGETHER).enumerate() {
         let (Some(first), Some(last)) = (runs.first(), runs.last()) else { continue };
         let [first, last] = [first, last].map(|run| (dialect.run_value)(run));
-        let slice = Slice { group, of_group: &of_group, key: roll.key, number, first, last, dialect };
+        let slice = Slice { group, of_group: &of_group, key: roll.key, number, first, last, wrappers, dialect };
         store.change(&slice.runs_rolled_up())?;
         for by in [By::All, By::Function, By::FunctionWithCallees, By::Name, By::NameWithCallees] {
             store.change(&slice.sums_rolled_up(by))?;
@@ -106,9 +121,9 @@ fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll) -> Result<boo
     if uploads(store, &condition)?.get(group) != Some(&roll.uploads) {
         return Ok(false);
     }
-    let mut sql = Sql::text("INSERT INTO rolls (day, service, roll, turn, uploads) VALUES (");
+    let mut sql = Sql::text("INSERT INTO rolls (day, service, roll, turn, uploads, wrappers) VALUES (");
     sql.bind(&group.0).add(", ").bind(&group.1);
-    sql.add(&format!(", {}, {}, {})", roll.key, roll.turn, roll.uploads));
+    sql.add(&format!(", {}, {}, {}, {})", roll.key, roll.turn, roll.uploads, roll.wrappers));
     store.change(&sql)?;
     Ok(true)
 }
@@ -122,6 +137,7 @@ struct Slice<'a> {
     /// The first and the last upload.
     first: String,
     last: String,
+    wrappers: &'a [Key],
     dialect: &'static Dialect,
 }
 
@@ -189,7 +205,7 @@ impl Slice<'_> {
         sql.add(&format!(", k, {of_runs} FROM (SELECT run, k, {of_run} FROM ("));
         let mut of_stacks = Sql::text(" WHERE stack IN (SELECT stack FROM sites");
         of_stacks.sql(&rows).add(")");
-        match keys_of(by, self.dialect, &of_stacks.text) {
+        match keys_of(by, self.wrappers, self.dialect, &of_stacks.text) {
             None => sql.add(&format!("SELECT run, window_ns, 0 AS k, {} FROM totals", of("s"))).sql(&rows),
             Some(keys) => {
                 sql.add(&format!("SELECT run, window_ns, k, {sums} FROM (SELECT run, window_ns, stack, {}", of("v")));
@@ -221,7 +237,11 @@ pub fn rolled(
         && selection.labels.iter().all(|(label, _)| is_known(label))
         && !matches!(per, Per::Label(_))
         && !matches!(buckets, Some(Buckets::Label(label)) if !is_known(label));
-    let rolls = if fits { rolls(store)? } else { BTreeMap::new() };
+    let mut rolls = if fits { rolls(store)? } else { BTreeMap::new() };
+    if matches!(by, By::Function | By::Name) && !rolls.is_empty() {
+        let folded = folded(store)?;
+        rolls.retain(|_, roll| roll.wrappers == folded);
+    }
     if rolls.is_empty() {
         return Ok(selection.clone());
     }

@@ -5,17 +5,17 @@ use crate::identity::{Id, Identity, Key};
 use crate::run_figures::{self, FIGURES};
 use memtoll_analysis::balance::Balance;
 use memtoll_analysis::names;
-use memtoll_analysis::stacks::{Names, Stacks, Texts, View};
+use memtoll_analysis::stacks::{Stacks, Texts, View};
 use memtoll_analysis::sums::{Sums, sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{ThreadFilter, program};
-use memtoll_analysis::wrappers::Folded;
+use memtoll_analysis::wrappers::without_wrappers;
 use memtoll_model::{Addresses, Code, FrameId, Node, Recording, StackId};
 use memtoll_tally::Selection;
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::path::last_part;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The label by which runs are told apart first; a store keeps it as a column.
 pub const SERVICE: &str = "service";
@@ -81,6 +81,8 @@ pub struct Run {
     pub frames: Vec<Frame>,
     /// Their functions.
     pub functions: Vec<Function>,
+    /// Functions that reports of this run fold into their callers, as they allocate for these: see [`Function::folded_with`].
+    pub wrappers: BTreeSet<Key>,
     /// What is missing in the recording.
     pub damage: Vec<String>,
 }
@@ -114,16 +116,22 @@ pub struct Total {
 pub struct Stack {
     /// A digest of build ids and addresses.
     pub id: Id,
-    /// The frame that the report names.
-    pub frame: Key,
-    /// Its function.
-    pub function: Key,
-    /// The functions that reports show of it, each once, however often it is called there.
-    pub functions: Vec<Key>,
+    /// What reports show of it, from the allocation outwards: each function once, however often it is called there.
+    pub shown: Vec<Shown>,
+    /// Which of these leads: the first that reports of this run do not fold.
+    pub leads: usize,
     /// All frames, from the allocation outwards.
     pub frames: Vec<Key>,
     /// How many of them have names.
     pub named: u32,
+}
+
+/// A function of a call stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    pub function: Key,
+    /// Its innermost frame.
+    pub frame: Key,
 }
 
 /// A function at a line.
@@ -150,15 +158,20 @@ pub struct Frame {
 /// A function of a loaded file.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// A digest of both names.
+    /// A digest of its whole name and its module.
     pub key: Key,
     /// Its name without parameters.
     pub name: String,
+    /// Its whole name, which tells overloads apart.
+    pub whole: String,
     /// The loaded file, without its folder.
     pub module: String,
-    /// What it has in common with the functions of this name in other files: versions of a program, which may have names of
+    /// What it has in common with the functions of this whole name in other files: versions of a program, which may have names of
     /// their own, are compared by it.
     pub same: Key,
+    /// What it has in common with the functions of this name, without parameters, in all programs or in all versions of its
+    /// library: if a run folds one of them, all are folded.
+    pub folded_with: Key,
 }
 
 impl Run {
@@ -187,6 +200,7 @@ impl Run {
             stacks: Vec::new(),
             frames: Vec::new(),
             functions: Vec::new(),
+            wrappers: BTreeSet::new(),
             damage: recording.damage.iter().chain(&whole.damage).chain(&recording.missing).cloned().collect(),
         };
         if let Some(host) = run.labels.remove(HOST) {
@@ -196,7 +210,8 @@ impl Run {
         for (from, selection) in windows(recording, wish.window_ns) {
             rows.add(&mut run, from, selection);
         }
-        (run.stacks, run.frames, run.functions) = (rows.stacks, rows.frames, rows.functions);
+        (run.stacks, run.frames) = (rows.stacks, rows.frames);
+        (run.functions, run.wrappers) = (rows.functions, rows.wrappers);
         run
     }
 }
@@ -217,11 +232,17 @@ fn add(sums: &mut [u64; METRICS.len()], values: &[u64; METRICS.len()]) {
     sums.iter_mut().zip(values).for_each(|(sum, value)| *sum = sum.saturating_add(*value));
 }
 
+/// See [`Function::folded_with`].
+fn folded_with(name: &str, module: &str) -> Key {
+    let library = module.split_once(".so").map_or("", |(library, _)| library);
+    Identity::of("wrapper").with(name).with(library).key()
+}
+
 /// Collects the rows of a recording, each stack, frame and function once.
 struct Rows<'r> {
     recording: &'r Recording,
     shown: Stacks<'r>,
-    /// The same with wrappers of malloc folded away: it says which frame leads.
+    /// The same with wrappers of malloc folded away.
     leading: Stacks<'r>,
     addresses: Addresses<'r>,
     without_paths: bool,
@@ -233,18 +254,15 @@ struct Rows<'r> {
     stacks: Vec<Stack>,
     frames: Vec<Frame>,
     functions: Vec<Function>,
+    wrappers: BTreeSet<Key>,
 }
 
 impl<'r> Rows<'r> {
     fn new(recording: &'r Recording, whole: &Sums, without_paths: bool) -> Rows<'r> {
-        let mut leading = Stacks::new(recording, &View::default());
-        if let Some(folded) = Folded::of(&mut leading, whole) {
-            leading.fold_wrappers(&Names::from(folded.regex));
-        }
         Rows {
             recording,
             shown: Stacks::new(recording, &View::default()),
-            leading,
+            leading: without_wrappers(recording, whole),
             addresses: recording.frames.addresses(),
             without_paths,
             ids: FxHashMap::default(),
@@ -254,6 +272,7 @@ impl<'r> Rows<'r> {
             stacks: Vec::new(),
             frames: Vec::new(),
             functions: Vec::new(),
+            wrappers: BTreeSet::new(),
         }
     }
 
@@ -333,11 +352,19 @@ impl<'r> Rows<'r> {
         if let Some(known) = self.numbers.get(&id) {
             return *known;
         }
-        let shown = self.shown.of(node);
-        let path = self.shown.frames(shown.path);
+        let path = self.shown.of(node).path;
+        let path = self.shown.frames(path);
         let leading = self.leading.leading(node).leading;
         let named = self.leading.first(leading);
-        let (mut site, mut frames, mut names) = (None, Vec::new(), 0);
+        // Where all are folded, the innermost one leads.
+        let folded = path.iter().position(|frame| Some(*frame) == named).unwrap_or(0);
+        let frames = &self.recording.frames;
+        let wrapper =
+            |frame: &FrameId| folded_with(&names::function(frames, *frame), Texts::of(frames, *frame).module_name());
+        self.wrappers.extend(path[..folded].iter().map(wrapper));
+        let (mut shown, mut frames, mut names): (Vec<Shown>, _, _) = (Vec::new(), Vec::new(), 0);
+        let mut rest = path.iter().peekable();
+        let mut known = FxHashSet::default();
         for at in self.recording.stacks.stack(node).0 {
             let code = self.code(at);
             let chain = self.recording.frames.chain(&self.recording.stacks.node(at));
@@ -345,19 +372,17 @@ impl<'r> Rows<'r> {
                 let (key, function, quality) = self.frame(at, *frame, code.clone().with_number(depth as u64).key());
                 frames.push(key);
                 names += u32::from(quality > 0);
-                if site.is_none() && Some(*frame) == named {
-                    site = Some((key, function));
+                if rest.next_if_eq(&frame).is_some() && known.insert(function) {
+                    shown.push(Shown { function, frame: key });
                 }
             }
         }
-        let mut functions: Vec<Key> = path.iter().map(|frame| self.function(*frame)).collect();
-        let mut known = FxHashSet::default();
-        functions.retain(|key| known.insert(*key));
-        let (frame, function) = site.unwrap_or_else(|| self.unknown());
-        if functions.is_empty() {
-            functions.push(function);
+        if shown.is_empty() {
+            shown.push(self.unknown());
         }
-        self.stacks.push(Stack { id, frame, function, functions, frames, named: names });
+        let first = path.get(folded).map(|frame| self.function(*frame));
+        let leads = shown.iter().position(|shown| Some(shown.function) == first).unwrap_or(0);
+        self.stacks.push(Stack { id, shown, leads, frames, named: names });
         self.numbers.insert(id, self.stacks.len() - 1);
         self.stacks.len() - 1
     }
@@ -382,9 +407,8 @@ impl<'r> Rows<'r> {
 
     /// The key of a frame's function.
     fn function(&mut self, frame: FrameId) -> Key {
-        let recording = self.recording;
-        let module = Texts::of(&recording.frames, frame).module_name().to_owned();
-        self.named_function(names::function(&recording.frames, frame), module)
+        let texts = Texts::of(&self.recording.frames, frame);
+        self.named_function(texts.function, texts.module_name())
     }
 
     /// The key of a frame's line. Source files tell lines apart, and modules those of which no source file is known.
@@ -392,28 +416,30 @@ impl<'r> Rows<'r> {
         let frames = &self.recording.frames;
         let texts = Texts::of(frames, frame);
         let module = if file.is_empty() { texts.module_name() } else { "" };
-        let place = Identity::of("place").with(names::function(frames, frame)).with(module).with(file);
+        let place = Identity::of("place").with(texts.function).with(module).with(file);
         place.with_number(line.into()).key()
     }
 
-    fn named_function(&mut self, name: String, module: String) -> Key {
-        let key = Identity::of("function").with(&name).with(&module).key();
+    fn named_function(&mut self, whole: &str, module: &str) -> Key {
+        let key = Identity::of("function").with(whole).with(module).key();
         if self.known_functions.insert(key) {
-            let same = Identity::of("name").with(&name).key();
-            self.functions.push(Function { key, name, module, same });
+            let (name, same) = (names::short_function(whole), Identity::of("name").with(whole).key());
+            let folded_with = folded_with(&name, module);
+            let [whole, module] = [whole, module].map(str::to_owned);
+            self.functions.push(Function { key, name, whole, module, same, folded_with });
         }
         key
     }
 
     /// Of a stack without any frame.
-    fn unknown(&mut self) -> (Key, Key) {
-        let function = self.named_function("(unknown)".to_owned(), String::new());
+    fn unknown(&mut self) -> Shown {
+        let function = self.named_function("(unknown)", "");
         let key = Identity::of("no frame").key();
         if self.known_frames.insert(key) {
             let (file, build_id) = (String::new(), String::new());
             let place = Identity::of("no place").key();
             self.frames.push(Frame { key, function, place, file, line: 0, build_id, address: 0, named: 0 });
         }
-        (key, function)
+        Shown { function, frame: key }
     }
 }

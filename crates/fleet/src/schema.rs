@@ -8,7 +8,7 @@ use crate::run_figures::FIGURES;
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
-pub const VERSION: i64 = 8;
+pub const VERSION: i64 = 9;
 
 /// The tables whose rows belong to a run, beside `runs`.
 pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
@@ -101,6 +101,7 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
                 column("site", Key),
                 column("site_frame", Key),
                 for_large("functions", Keys),
+                for_large("function_frames", Keys),
                 column("frames", Keys),
                 column("named", Small),
             ],
@@ -131,8 +132,10 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
             columns: vec![
                 column("function", Key),
                 column("name", Text),
+                column("whole", Text),
                 column("module", Text),
                 column("same", Key),
+                column("folded_with", Key),
                 column("named", Small),
             ],
             key: vec!["function"],
@@ -140,12 +143,25 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
             partition: "",
             shard: "function",
         },
+        Table {
+            name: "wrappers",
+            columns: vec![column("folded_with", Key)],
+            key: vec!["folded_with"],
+            replaced_by: None,
+            partition: "",
+            shard: "folded_with",
+        },
     ];
     all.extend(of_days());
     if !large {
         all.push(Table {
             name: "callers",
-            columns: vec![column("stack", Stack), column("function", Key)],
+            columns: vec![
+                column("stack", Stack),
+                column("function", Key),
+                column("frame", Key),
+                column("depth", Small),
+            ],
             key: vec!["stack", "function"],
             replaced_by: None,
             partition: "",
@@ -190,7 +206,7 @@ fn of_days() -> [Table; 3] {
         [column(&sum, Count), column(&squares, Number), column(&by_cpu, Number)]
     };
     [
-        table("rolls", &[], vec![column("turn", Count), column("uploads", Count)]),
+        table("rolls", &[], ["turn", "uploads", "wrappers"].map(|name| column(name, Count)).into()),
         table("rolled_runs", &ROLLED_BY, of_runs),
         table(
             "rolled_sums",

@@ -5,11 +5,11 @@ use crate::dialect::{Dialect, SQLITE};
 use crate::error::Error;
 use crate::identity::Id;
 use crate::layout::Table;
-use crate::run::{Run, Stack, number};
+use crate::run::{Function, Run, Stack, number};
 use crate::schema::{OF_DAYS, OF_RUNS, VERSION, other_version, tables};
 use crate::sql::{Select, Sql};
 use crate::store::{Added, Cell, Purpose, Rows, Store};
-use rusqlite::types::{ToSql, Value, ValueRef};
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params_from_iter,
 };
@@ -209,7 +209,12 @@ impl Upload<'_> {
     fn names(&self, run: &Run) -> rusqlite::Result<()> {
         let mut functions = self.insertion("functions", "OR IGNORE ")?;
         for function in &run.functions {
-            functions.execute((function.key, &function.name, &function.module, function.same, 0))?;
+            let Function { key, name, whole, module, same, folded_with } = function;
+            functions.execute((key, name, whole, module, same, folded_with, 0))?;
+        }
+        let mut wrappers = self.insertion("wrappers", "OR IGNORE ")?;
+        for key in &run.wrappers {
+            wrappers.execute([key])?;
         }
         let mut known = self.transaction.prepare("SELECT named FROM frames WHERE frame = ?")?;
         let mut frames = self.insertion("frames", "OR REPLACE ")?;
@@ -270,11 +275,11 @@ struct StackWriter<'a> {
 impl StackWriter<'_> {
     fn stack(&mut self, number: i64, stack: &Stack) -> rusqlite::Result<()> {
         let frames: Vec<u8> = stack.frames.iter().flat_map(|frame| frame.to_le_bytes()).collect();
-        self.stacks.execute((number, stack.function, stack.frame, frames, stack.named))?;
+        let site = &stack.shown[stack.leads];
+        self.stacks.execute((number, site.function, site.frame, frames, stack.named))?;
         self.forget.execute([number])?;
-        for function in &stack.functions {
-            let row: [&dyn ToSql; 2] = [&number, function];
-            self.callers.execute(row)?;
+        for (depth, shown) in (0i64..).zip(&stack.shown) {
+            self.callers.execute((number, shown.function, shown.frame, depth))?;
         }
         Ok(())
     }

@@ -93,9 +93,8 @@ fn together(selection: &Selection, plain: Sql, rolled: impl FnOnce(&Rolls) -> Sq
 
 /// Stacks in which one of these functions is shown.
 fn stacks_with(functions: &[Key], dialect: &Dialect) -> Sql {
-    let keys: Vec<String> = functions.iter().map(Key::to_string).collect();
-    let keys = if keys.is_empty() { "-1".to_owned() } else { keys.join(", ") };
-    Sql::text(&format!("SELECT stack FROM ({}) AS c WHERE function IN ({keys})", (dialect.callers)("")))
+    let (callers, keys) = ((dialect.callers)(""), listed_keys(functions));
+    Sql::text(&format!("SELECT stack FROM ({callers}) AS c WHERE function IN ({keys})"))
 }
 
 /// A value that rows have in common; nothing if they differ.
@@ -103,16 +102,30 @@ fn only(column: &str) -> String {
     format!("CASE WHEN min({column}) = max({column}) THEN min({column}) ELSE '' END")
 }
 
-/// The keys of stacks, called `k`, if sums are grouped by something that stacks have.
+/// Keys as SQL lists them; no function and no frame has the key -1.
+fn listed_keys(keys: &[Key]) -> String {
+    if keys.is_empty() { "-1".to_owned() } else { keys.iter().map(Key::to_string).collect::<Vec<_>>().join(", ") }
+}
+
+/// The functions and frames that lead stacks.
+fn led(wrappers: &[Key], dialect: &Dialect, condition: &str) -> String {
+    match wrappers {
+        [] => format!("SELECT stack, site, site_frame FROM stacks{}{condition}", dialect.merged),
+        some => (dialect.led)(condition, &listed_keys(some)),
+    }
+}
+
+/// The keys of stacks, called `k`, if sums are grouped by something that stacks have. `wrappers`: see [`Sites::wrappers`].
 /// `condition`: on the stacks, if not all count. It stands inside, so that no other stack is joined with its functions.
-pub fn keys_of(by: By, dialect: &Dialect, condition: &str) -> Option<String> {
+pub fn keys_of(by: By, wrappers: &[Key], dialect: &Dialect, condition: &str) -> Option<String> {
     let Dialect { merged, join, .. } = dialect;
     let callers = (dialect.callers)(condition);
+    let led = led(wrappers, dialect, condition);
     match by {
-        By::Function => Some(format!("SELECT stack, site AS k FROM stacks{merged}{condition}")),
+        By::Function => Some(format!("SELECT stack, site AS k FROM ({led}) AS s")),
         By::FunctionWithCallees => Some(format!("SELECT stack, function AS k FROM ({callers}) AS c")),
         By::Name => Some(format!(
-            "SELECT stack, same AS k FROM (SELECT stack, site AS function FROM stacks{merged}{condition}) AS s {join} \
+            "SELECT stack, same AS k FROM (SELECT stack, site AS function FROM ({led}) AS l) AS s {join} \
              (SELECT function, same FROM functions{merged}) AS f USING (function)"
         )),
         By::NameWithCallees => Some(format!(
@@ -120,16 +133,19 @@ pub fn keys_of(by: By, dialect: &Dialect, condition: &str) -> Option<String> {
              (SELECT function, same FROM functions{merged}) AS f USING (function)"
         )),
         By::Line => Some(format!(
-            "SELECT stack, place AS k FROM (SELECT stack, site_frame AS frame FROM stacks{merged}{condition}) AS s {join} \
+            "SELECT stack, place AS k FROM (SELECT stack, site_frame AS frame FROM ({led}) AS l) AS s {join} \
              (SELECT frame, place FROM frames{merged}) AS f USING (frame)"
         )),
         By::Module => Some(format!(
-            "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM stacks{merged}{condition}) AS s {join} \
+            "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM ({led}) AS l) AS s {join} \
              (SELECT function, module FROM functions{merged}) AS f USING (function)"
         )),
         By::All | By::Process | By::Service | By::Host => None,
     }
 }
+
+/// Where the values of a row begin, behind its name, whole name, module, file and line.
+pub const VALUES: usize = 5;
 
 /// Which sums are asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -141,7 +157,7 @@ enum Sums {
 impl Sites<'_> {
     /// From which stacks their keys come.
     fn keys(&self, dialect: &Dialect) -> Option<String> {
-        keys_of(self.by, dialect, "")
+        keys_of(self.by, self.wrappers, dialect, "")
     }
 
     fn is_by_run(&self) -> bool {
@@ -191,9 +207,9 @@ impl Sites<'_> {
             sql.add(" AND stack IN (").sql(&stacks_with(functions, dialect)).add(")");
         }
         if let Some(functions) = self.own {
-            let keys: Vec<String> = functions.iter().map(Key::to_string).collect();
-            let keys = if keys.is_empty() { "-1".to_owned() } else { keys.join(", ") };
-            sql.add(&format!(" AND stack IN (SELECT stack FROM stacks{} WHERE site IN ({keys}))", dialect.merged));
+            let led = led(self.wrappers, dialect, "");
+            let keys = listed_keys(functions);
+            sql.add(&format!(" AND stack IN (SELECT stack FROM ({led}) AS l WHERE site IN ({keys}))"));
         }
         if !keys.is_empty() {
             sql.add(" GROUP BY ").add(&keys.join(", "));
@@ -306,45 +322,75 @@ impl Sites<'_> {
         let mut sql = Sql::default();
         match self.by {
             By::Function | By::FunctionWithCallees => {
-                sql.add(&format!("SELECT name, module, '' AS file, 0 AS line, {listed} FROM (")).sql(&inner);
+                sql.add(&format!("SELECT name, whole, module, '' AS file, 0 AS line, {listed} FROM (")).sql(&inner);
                 sql.add(&format!(
-                    ") AS t {join} (SELECT function AS k, name, module FROM functions{merged}) AS n USING (k)"
+                    ") AS t {join} (SELECT function AS k, name, whole, module FROM functions{merged}) AS n USING (k)"
                 ));
             }
             By::Name | By::NameWithCallees => {
-                sql.add(&format!("SELECT name, module, '' AS file, 0 AS line, {listed} FROM (")).sql(&inner);
+                sql.add(&format!("SELECT name, whole, module, '' AS file, 0 AS line, {listed} FROM (")).sql(&inner);
                 sql.add(&format!(
-                    ") AS t {join} (SELECT k, min(n) AS name, {} AS module FROM \
-                     (SELECT same AS k, name AS n, module AS m FROM functions{merged}) AS f GROUP BY k) AS n USING (k)",
+                    ") AS t {join} (SELECT k, min(n) AS name, min(w) AS whole, {} AS module FROM \
+                     (SELECT same AS k, name AS n, whole AS w, module AS m FROM functions{merged}) AS f GROUP BY k) AS n USING (k)",
                     only("m")
                 ));
             }
             By::Line => {
-                sql.add(&format!("SELECT name, module, file, line, {listed} FROM (")).sql(&inner);
+                sql.add(&format!("SELECT name, whole, module, file, line, {listed} FROM (")).sql(&inner);
                 sql.add(&format!(
-                    ") AS t {join} (SELECT k, min(n) AS name, {} AS module, min(p) AS file, min(l) AS line FROM \
+                    ") AS t {join} (SELECT k, min(n) AS name, min(w) AS whole, {} AS module, min(p) AS file, min(l) AS line FROM \
                      (SELECT place AS k, function, file AS p, line AS l FROM frames{merged}) AS p {join} \
-                     (SELECT function, name AS n, module AS m FROM functions{merged}) AS f USING (function) GROUP BY k) \
+                     (SELECT function, name AS n, whole AS w, module AS m FROM functions{merged}) AS f USING (function) GROUP BY k) \
                      AS n USING (k)",
                     only("m")
                 ));
             }
             _ => {
-                sql.add(&format!("SELECT k AS name, '' AS module, '' AS file, 0 AS line, {listed} FROM ("));
+                sql.add(&format!(
+                    "SELECT k AS name, '' AS whole, '' AS module, '' AS file, 0 AS line, {listed} FROM ("
+                ));
                 sql.sql(&inner).add(") AS t");
             }
         }
-        sql.add(" ORDER BY a0 DESC, name, module, file, line");
+        sql.add(" ORDER BY a0 DESC, name, whole, module, file, line");
         if let Some(limit) = limit {
             sql.add(" LIMIT ").number(limit as i64);
         }
-        Select { sql, columns: 4 + values.len() }
+        Select { sql, columns: VALUES + values.len() }
     }
 }
 
-/// Keys, names and modules of all functions.
+/// Keys, names, whole names and modules of all functions.
 pub fn functions(dialect: &Dialect) -> Select {
-    Select { sql: Sql::text(&format!("SELECT function, name, module FROM functions{}", dialect.merged)), columns: 3 }
+    let sql = Sql::text(&format!("SELECT function, name, whole, module FROM functions{}", dialect.merged));
+    Select { sql, columns: 4 }
+}
+
+/// The whole names of functions that share their names with others.
+pub fn overloads(dialect: &Dialect) -> Select {
+    let Dialect { join, merged, .. } = dialect;
+    let sql = format!(
+        "SELECT DISTINCT whole FROM (SELECT name, whole FROM functions{merged}) AS f {join} (SELECT name FROM \
+         functions{merged} GROUP BY name HAVING min(whole) < max(whole)) AS o USING (name)"
+    );
+    Select { sql: Sql::text(&sql), columns: 1 }
+}
+
+/// The functions that reports of some runs fold.
+pub fn wrappers(dialect: &Dialect) -> Select {
+    let Dialect { join, merged, .. } = dialect;
+    let sql = format!(
+        "SELECT function FROM (SELECT function, folded_with FROM functions{merged}) AS f {join} (SELECT DISTINCT \
+         folded_with FROM wrappers) AS w USING (folded_with)"
+    );
+    Select { sql: Sql::text(&sql), columns: 1 }
+}
+
+/// How many call stacks these functions lead.
+pub fn number_led(functions: &[Key], dialect: &Dialect) -> Select {
+    let keys = listed_keys(functions);
+    let sql = format!("SELECT count(*) FROM stacks{} WHERE site IN ({keys})", dialect.merged);
+    Select { sql: Sql::text(&sql), columns: 1 }
 }
 
 /// The columns of [`about_runs`].

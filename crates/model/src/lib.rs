@@ -73,6 +73,8 @@ pub struct Image {
     pub shares_process: bool,
     /// The image that ran in its process before.
     pub previous: Option<usize>,
+    /// Its process: the first image that ran in it. The system uses ids of processes again.
+    pub process: usize,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.
     nodes: Vec<StackId>,
     summary: Option<BlockRef>,

@@ -10,8 +10,8 @@ use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::inherited::{self, Inherited};
 use memtoll_trace::meta::{
-    self, Attached, Calibration, Clock, End, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocators, Pool,
-    RecorderStats, Thread, Verified,
+    self, Attached, Calibration, Clock, End, Exit, ImageEnd, KernelStats, Machine, Mark, Module, Note, OwnAllocators,
+    Pool, RecorderStats, Thread, Verified,
 };
 use memtoll_trace::reader::{BlockRef, Error, Reader};
 use memtoll_trace::symbols::Symbols;
@@ -284,12 +284,20 @@ fn by_number(modules: &[Module]) -> FxHashMap<u16, &Module> {
 fn mark_shared_processes(images: &mut [Image]) {
     let mut last: FxHashMap<u32, usize> = FxHashMap::default();
     for index in 0..images.len() {
-        let previous = last.insert(images[index].about.pid, index);
+        let is_forked = images[index].about.forked_from.is_some();
+        let earlier = last.insert(images[index].about.pid, index);
+        let previous = earlier.filter(|earlier| !is_forked && !has_ended(&images[*earlier]));
         images[index].previous = previous;
+        images[index].process = previous.map_or(index, |previous| images[previous].process);
         for shares in previous.into_iter().flat_map(|previous| [previous, index]) {
             images[shares].shares_process = true;
         }
     }
+}
+
+/// Whether its process ended, so that a later one of its id is another one.
+fn has_ended(image: &Image) -> bool {
+    image.end.as_ref().is_some_and(|end| matches!(end.exit, Exit::Code(_) | Exit::Signal(_)))
 }
 
 fn new_image(about: meta::Image) -> Image {
@@ -305,6 +313,7 @@ fn new_image(about: meta::Image) -> Image {
         summary: None,
         shares_process: false,
         previous: None,
+        process: 0,
         modules: Vec::new(),
         files: Vec::new(),
         node_blocks: Vec::new(),
@@ -336,5 +345,28 @@ fn nothing_known() -> meta::Recording {
         stack_depth: 0,
         rank: None,
         malloc_settings: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_the_system_uses_again_is_another_process() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/forks.memtoll");
+        let mut images = Recording::open(golden.as_ref()).unwrap().images;
+        images.truncate(2);
+        images.iter_mut().for_each(|image| (image.about.pid, image.about.forked_from) = (7, None));
+        for (exit, second) in [(Exit::Exec, (0, Some(0), true)), (Exit::Code(0), (1, None, false))] {
+            images[0].end.as_mut().unwrap().exit = exit;
+            images.iter_mut().for_each(|image| image.shares_process = false);
+            mark_shared_processes(&mut images);
+            let [first, found] = [0, 1].map(|at| {
+                let image = &images[at];
+                (image.process, image.previous, image.shares_process)
+            });
+            assert_eq!((first, found), ((0, None, second.2), second));
+        }
     }
 }

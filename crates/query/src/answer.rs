@@ -13,6 +13,7 @@ use crate::run_details::{Details, Recorder};
 use crate::timeline::Timeline;
 use crate::totals::Totals;
 use crate::tree::Tree;
+use memtoll_analysis::alike::Alike;
 use memtoll_analysis::looks::Looks;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::page_balance::Balance;
@@ -26,7 +27,7 @@ use memtoll_model::Recording;
 use memtoll_tally::Selection;
 use memtoll_trace::meta::Rank;
 use serde::Serialize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a recording says to a [`crate::Query`].
 #[derive(Serialize)]
@@ -61,6 +62,19 @@ pub struct Answer<'r> {
     /// What the answer is made from, for printers.
     #[serde(skip)]
     pub basis: Basis<'r>,
+    #[serde(skip)]
+    pub(crate) alike: OnceLock<Alike>,
+}
+
+impl Answer<'_> {
+    /// What functions of rows or of the tree are called.
+    pub fn alike(&self) -> &Alike {
+        self.alike.get_or_init(|| match &self.shown {
+            Shown::Table(table) => Alike::among(table.sites.iter().flat_map(Row::functions)),
+            Shown::Tree(tree) => Alike::among(tree.tree.functions()),
+            _ => Alike::default(),
+        })
+    }
 }
 
 /// Which run, and which part of it.

@@ -36,7 +36,7 @@ use memtoll_model::Recording;
 use memtoll_tally::{Selection, Split};
 use memtoll_text::format;
 use memtoll_trace::ids::Units;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Answers a question about a recording.
 pub fn ask<'r>(recording: &'r Recording, query: &Query) -> Result<Answer<'r>, Impossible> {
@@ -80,6 +80,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         findings: None,
         details: None,
         wrappers: None,
+        alike: OnceLock::new(),
         notes: recording.notes.clone(),
         missing: recording.damage.iter().chain(recording.missing_in(counts)).cloned().collect(),
         basis: Basis {

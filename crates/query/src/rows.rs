@@ -19,6 +19,9 @@ use serde::Serialize;
 pub struct Place<'r> {
     /// Its name; of one without a name, its file and address.
     pub function: &'r str,
+    /// The same with parameters, for [`crate::Answer::alike`].
+    #[serde(skip)]
+    pub whole: &'r str,
     /// In the file, of a function without a name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<u64>,
@@ -39,6 +42,7 @@ impl<'r> Place<'r> {
         let address = frames.frame(id).address;
         Place {
             function: qualified_name(texts.function),
+            whole: texts.function,
             address,
             module: address.map(|_| texts.module),
             file: texts.file,
@@ -89,6 +93,11 @@ pub struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
+    /// The whole names of the functions that it shows.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &'r str> {
+        self.signature.into_iter().chain(self.path.iter().map(|place| place.whole))
+    }
+
     /// From a row of the analysis.
     pub(crate) fn new(recording: &'r Recording, group: GroupBy, tariff: &Tariff, row: sites::Row) -> Row<'r> {
         let frames = &recording.frames;

@@ -48,6 +48,19 @@ pub struct Node<'r> {
     pub has_more: bool,
 }
 
+impl<'r> Node<'r> {
+    /// The whole names of the functions below it, its own among them.
+    pub(crate) fn functions(&self) -> Vec<&'r str> {
+        let mut functions = Vec::new();
+        let mut open = vec![self];
+        while let Some(node) = open.pop() {
+            functions.extend(node.place.as_ref().map(|place| place.whole));
+            open.extend(&node.children);
+        }
+        functions
+    }
+}
+
 impl<'r> Tree<'r> {
     pub(crate) fn new(
         recording: &'r Recording,

@@ -2,9 +2,10 @@
 
 use crate::numbers::Numbers;
 use crate::section::{FAINT, Limits, title};
+use memtoll_analysis::alike::Alike;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
-use memtoll_analysis::stacks::Stacks;
+use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::top_paths::{TopPaths, top_paths};
@@ -19,6 +20,8 @@ pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: L
         return String::new();
     }
     let tariff = Tariff::of(recording);
+    let functions = largest.iter().flat_map(|row| &row.path);
+    let alike = Alike::among(functions.map(|frame| Texts::of(&recording.frames, *frame).function));
     let mut text = title("Call paths that allocate most");
     for (index, row) in largest.iter().enumerate() {
         let of = Numbers { of: &row.metrics, tariff: &tariff };
@@ -30,7 +33,7 @@ pub fn render(recording: &Recording, sums: &Sums, stacks: &mut Stacks, limits: L
             names::ran_in(recording, row)
         );
         let frame = |frame: &FrameId| {
-            let line = names::function_and_place(&recording.frames, *frame);
+            let line = names::function_and_place_among(&recording.frames, *frame, &alike);
             format::wrapped(&" ".repeat(16), &line, limits.width)
         };
         let remark = |remark: String| format!("{:>16}{FAINT}… {remark}{FAINT:#}\n", "");

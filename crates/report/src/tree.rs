@@ -3,6 +3,7 @@
 use crate::numbers::Numbers;
 use crate::section::BOLD;
 use crate::{caveats, empty_result, head};
+use memtoll_analysis::alike::Alike;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
@@ -27,7 +28,9 @@ pub fn render(answer: &Answer, asked: &TreeQuery, width: Option<usize>) -> Strin
     }
     let least = ((total as f64 * min_percent / 100.0) as u64).max(1);
     let text = heading(recording, sums, Numbers { of: &root.metrics, tariff: &tariff }, asked, sort, width);
-    let mut shown = Lines { recording, tariff: &tariff, direction, sort, total: &root.metrics, least, width, text };
+    let alike = answer.alike();
+    let mut shown =
+        Lines { recording, alike, tariff: &tariff, direction, sort, total: &root.metrics, least, width, text };
     shown.below(root, None);
     if root.has_dropped() {
         let left_out = format!("Branches of less than {min_percent} % are left out; --min-percent 0 shows them");
@@ -83,6 +86,7 @@ fn heading(
 /// A tree that is being written.
 struct Lines<'a> {
     recording: &'a Recording,
+    alike: &'a Alike,
     tariff: &'a Tariff,
     direction: Direction,
     sort: Metric,
@@ -128,7 +132,7 @@ impl Lines<'_> {
         };
         for (index, child) in at.children.iter().enumerate() {
             let name = match (child.frame, &child.label) {
-                (Some(frame), _) => names::function_and_place(&self.recording.frames, frame),
+                (Some(frame), _) => names::function_and_place_among(&self.recording.frames, frame, self.alike),
                 (None, Some(label)) => label.clone(),
                 (None, None) => continue,
             };

@@ -73,6 +73,7 @@ fn about(recording: &Recording) -> About {
         .flat_map(|image| image.threads.iter().filter(|thread| thread.runs()).map(move |thread| (image, thread)));
     let process = |image: &Image| ProcessOfRun {
         pid: image.about.pid,
+        process: image.process,
         parent: image.about.parent,
         program: program(image).to_owned(),
         command: command(image).to_string(),
@@ -83,6 +84,7 @@ fn about(recording: &Recording) -> About {
     };
     let thread = |(image, thread): (&Image, &Thread)| ThreadOfRun {
         pid: image.about.pid,
+        process: image.process,
         tid: thread.tid,
         name: thread_name(image, thread).map(str::to_owned),
     };

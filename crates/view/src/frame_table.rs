@@ -1,6 +1,7 @@
 //! The frames of an answer: their names and places, each text once.
 
 use crate::packs::FrameColumns;
+use memtoll_analysis::alike::Alike;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::names;
 use memtoll_analysis::stacks::Texts;
@@ -33,6 +34,7 @@ impl FrameTable {
                 texts.len() - 1
             }) as f64
         };
+        let alike = Alike::among(self.ids.iter().map(|id| Texts::of(frames, *id).function));
         let mut columns = FrameColumns::default();
         for &id in &self.ids {
             let of = Texts::of(frames, id);
@@ -40,6 +42,7 @@ impl FrameTable {
             columns.function.push(text(names::function(frames, id)));
             columns.full.push(text(of.function.to_owned()));
             columns.qualified.push(text(qualified_name(of.function).to_owned()));
+            columns.parameters.push(text(alike.parameters(of.function).to_owned()));
             columns.file.push(of.file.map_or(0.0, |file| text(file.to_owned())));
             columns.line.push(of.line.map_or(0.0, f64::from));
             columns.module.push(text(of.shown_module.to_owned()));

@@ -76,6 +76,12 @@ impl Recordings<'_> {
         let image = &self.recording().images[of.image];
         let thread = of.thread.and_then(|thread| image.thread(thread));
         let name = thread.and_then(|thread| thread_name(image, thread)).map(str::to_owned);
-        LaneOfThread { image: of.image, pid: image.about.pid, tid: thread.map(|thread| thread.tid), name }
+        LaneOfThread {
+            image: of.image,
+            process: image.process,
+            pid: image.about.pid,
+            tid: thread.map(|thread| thread.tid),
+            name,
+        }
     }
 }

@@ -4,9 +4,9 @@ use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{StackedGroup, StackedPack};
 use crate::recordings::{Recordings, cuts, part_ns};
+use memtoll_analysis::alike::Alike;
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::{About, Metric};
-use memtoll_analysis::names;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacked_timeline::{Amount, Asked, Grouped, stacked};
 use memtoll_analysis::stacks::Texts;
@@ -91,10 +91,12 @@ impl Recordings<'_> {
         let thread_filter = &basis.thread_filter;
         let asked = Asked { metric, amount, selection, thread_filter, cuts, groups: &groups, sliced };
         let found = stacked(self.recording(), &asked);
-        pack.groups = named.iter().map(|row| self.group(row, group)).collect();
+        let functions = named.iter().filter_map(|row| row.frame);
+        let alike = Alike::among(functions.map(|frame| frames.text(frames.frame(frame).function)));
+        pack.groups = named.iter().map(|row| self.group(row, group, &alike)).collect();
         if table.left_out.is_some() || found.groups[rest].iter().any(|value| *value > 0) {
             let others = table.rest.len();
-            pack.groups.push(StackedGroup { name: String::new(), full: String::new(), others: Some(others) });
+            pack.groups.push(together(String::new(), Some(others)));
         }
         pack.damage.extend(found.damage);
         let mut written = Pack::new(&pack);
@@ -125,17 +127,22 @@ impl Recordings<'_> {
         Cells { start_ns: ns(grid.start()), interval_ns: ns(1 << grid.width_log2), cuts: grid.cuts() }
     }
 
-    fn group(&self, row: &Row, group: GroupBy) -> StackedGroup {
+    fn group(&self, row: &Row, group: GroupBy, alike: &Alike) -> StackedGroup {
         let frames = &self.recording().frames;
         match row.frame {
-            Some(frame) if group == GroupBy::Function => StackedGroup {
-                name: names::function(frames, frame),
-                full: Texts::of(frames, frame).function.to_owned(),
-                others: None,
-            },
-            _ => StackedGroup { name: row.label.clone(), full: String::new(), others: None },
+            Some(frame) if group == GroupBy::Function => {
+                let texts = Texts::of(frames, frame);
+                let [full, module] = [texts.function, texts.shown_module].map(str::to_owned);
+                StackedGroup { name: alike.name(&full), full, module, others: None }
+            }
+            _ => together(row.label.clone(), None),
         }
     }
+}
+
+/// What has no function.
+fn together(name: String, others: Option<usize>) -> StackedGroup {
+    StackedGroup { name, full: String::new(), module: String::new(), others }
 }
 
 /// Why a metric is not known.

@@ -67,6 +67,23 @@ fn a_signature_tells_overloads_apart() {
     assert_eq!(signatures, ["made(int)", "made(long)"].into());
 }
 
+#[track_caller]
+fn assert_parameters_are_shown(text: &str) {
+    let shown = [" made(int) ", " made(long) ", " made"].map(|name| text.matches(name).count());
+    assert_eq!(shown, [1, 1, 2], "{text}");
+}
+
+#[test]
+fn parameters_tell_overloads_apart_in_text() {
+    let once = Target::new(program_with("same_names.cpp", &["-O2", "-ldl"])).env("IS_SECOND", "1").record();
+    for group in ["site", "function", "line", "path"] {
+        assert_parameters_are_shown(&once.text(&["--group", group]));
+    }
+    for tree in ["--tree", "--callers"] {
+        assert_parameters_are_shown(&once.text(&[tree]));
+    }
+}
+
 #[test]
 fn overloads_change_each_for_itself() {
     let program = program_with("same_names.cpp", &["-O2", "-ldl"]);
@@ -86,6 +103,5 @@ fn overloads_change_each_for_itself() {
     };
     assert_eq!(bytes("made(int)"), (Some("changed"), Some(10.0)));
     assert_eq!(bytes("made(long)"), (Some("changed"), Some(20.0)));
-    let text = rows(&[]);
-    assert_eq!(text.matches(" made (same_names.cpp:").count(), 2, "{text}");
+    assert_parameters_are_shown(&rows(&[]));
 }

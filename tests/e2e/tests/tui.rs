@@ -1,6 +1,6 @@
 //! `memtoll tui` on a terminal: what comes to the screen, and that the terminal is as before at the end.
 
-use memtoll_e2e::{Recording, Target, Terminal, memtoll, program, run, scratch};
+use memtoll_e2e::{Recording, Target, Terminal, memtoll, program, program_with, run, scratch};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -37,6 +37,16 @@ fn views_come_to_the_screen_and_the_terminal_is_given_back() {
         let shown = terminal.press("4").wait_for("▏all").press(keys).finish();
         is_as_before(&shown, 0);
     }
+}
+
+#[test]
+fn parameters_tell_overloads_apart() {
+    let program = program_with("same_names.cpp", &["-O2", "-ldl"]);
+    let recording = Target::new(program).env("IS_SECOND", "1").record();
+    let folder = scratch();
+    let terminal = Terminal::start(&shows(&recording, folder.path())).wait_for("Worst lines").wait_for("Findings");
+    let shown = terminal.press("q").finish();
+    assert!(["made(int)", "made(long)"].iter().all(|overload| shown.contains(overload)), "{shown}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ export interface Frame {
     file: string;
     line: number;
     module: string;
-    /** Parameters, where another function is called the same. */
+    /** What tells it apart from others of its name, such as parameters. */
     parameters?: string;
     /** Its caller was found by reading the code, or with the frame pointer. */
     withoutTables?: boolean;
@@ -148,7 +148,7 @@ export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"]
 export const unknownOf = (name: string) => `${name}.unknown`;
 
 /** The columns of frames. */
-export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
+export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
 
 /** The frames of a pack; `prefix` begins the names of their columns. */
 export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${FrameColumn}`>, texts: string[], prefix: Prefix): Frame[] {
@@ -156,27 +156,18 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
     const [id, fn, full, file, line, module] = [of("frames.id"), of("frames.function"), of("frames.full"), of("frames.file"), of("frames.line"), of("frames.module")];
     const withoutTables = of("frames.without_tables");
     const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
-    const frames = Array.from({ length: fn.length }, (_, index): Frame => ({
+    return Array.from({ length: fn.length }, (_, index) => ({
         id: id[index] ?? 0,
         function: text(fn, index),
         full: text(full, index),
         qualified: text(of("frames.qualified"), index),
+        parameters: text(of("frames.parameters"), index),
         file: text(file, index),
         line: line[index] ?? 0,
         module: text(module, index),
         withoutTables: withoutTables[index] === 1,
     }));
-    const first = new Map<string, Frame>();
-    for (const frame of frames) {
-        const same = first.get(frame.function) ?? frame;
-        first.set(frame.function, same);
-        if (same.full !== frame.full) for (const one of [same, frame]) one.parameters = parametersOf(one);
-    }
-    return frames;
 }
-
-/** `(int)` of `f(int)`. */
-const parametersOf = ({ full, qualified }: Frame) => full.slice(Math.max(0, full.indexOf(qualified)) + qualified.length);
 
 type SiteColumn = "sites.frame" | "sites.kind" | "sites.inlined" | "sites.element" | "sites.elements" | "sites.inlined_frames";
 

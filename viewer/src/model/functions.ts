@@ -2,6 +2,7 @@
 
 import type { Frame, Metric } from "./answer";
 import { nameOf } from "./changed_tree";
+import { functionKey } from "./names";
 import { below, lastStep } from "./paths";
 import type { TreeItem } from "./tree";
 
@@ -43,7 +44,7 @@ class Together implements TreeItem {
         if (this.list) return this.list;
         const groups = new Map<string, TreeItem[]>();
         for (const child of this.items.flatMap((item) => item.children())) {
-            const name = nameOf(child);
+            const name = child.frame ? functionKey(child.frame) : nameOf(child);
             groups.set(name, [...(groups.get(name) ?? []), child]);
         }
         // The same key, whichever line has most.

@@ -39,11 +39,17 @@ export function siteName(site: Site): string {
     return site.frame ? frameName(site.frame) : "(no stack)";
 }
 
-/** What tells a call site apart in the address of the page: its types and inlined callers, too. Overloads may share a line. */
+/** What tells a call site apart in the address of the page: its types and inlined callers, too. Overloads may share a line, and libraries a
+    name or a source file. */
 export function siteKey(site: Site): string {
     const { frame } = site;
-    const name = frame ? `${frame.full} (${placeOf(frame)})` : siteName(site);
-    return [name, site.type, ...site.inlined.map((one) => `${one.full}:${one.line}`)].filter(Boolean).join(" · ");
+    const name = frame ? [`${frame.full} (${placeOf(frame)})`, frame.module] : [siteName(site)];
+    return [...name, site.type, ...site.inlined.map((one) => `${one.full}:${one.line}`)].filter(Boolean).join(" · ");
+}
+
+/** What tells a function apart from those of its name in other files. */
+export function functionKey({ full, module }: Pick<Frame, "full" | "module">): string {
+    return [full, module].filter(Boolean).join(" · ");
 }
 
 /** A branch of a call tree. */

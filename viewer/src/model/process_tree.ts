@@ -13,8 +13,8 @@ export interface ProcessInTree {
 export function processTree(all: readonly ProcessOfRun[]): ProcessInTree[] {
     const children = new Map<number, number[]>();
     all.forEach((one, at) => {
-        const before = (pid: number) => all.findLastIndex((other, index) => index !== at && other.pid === pid && (other.began_ns < one.began_ns || (other.began_ns === one.began_ns && index < at)));
-        const parent = before(one.pid) >= 0 ? before(one.pid) : before(one.parent);
+        const before = (is: (other: ProcessOfRun) => boolean) => all.findLastIndex((other, index) => index !== at && is(other) && (other.began_ns < one.began_ns || (other.began_ns === one.began_ns && index < at)));
+        const parent = one.process === at ? before(({ pid }) => pid === one.parent) : before(({ process }) => process === one.process);
         children.set(parent, [...(children.get(parent) ?? []), at]);
     });
     const list: ProcessInTree[] = [];

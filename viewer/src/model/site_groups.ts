@@ -1,7 +1,7 @@
 // What call sites have in common.
 
 import type { Site } from "./answer";
-import { siteName } from "./names";
+import { functionKey, siteName } from "./names";
 
 /** A call site, whatever recording or span it is of. */
 function lineKey(site: Site): string {
@@ -14,7 +14,7 @@ export function groupKey(site: Site, group: string): string {
     if (site.others > 0) return siteName(site);
     if (group === "type") return site.type || "(type not known)";
     if (group === "module") return site.frame?.module ?? "(no stack)";
-    if (group === "function") return site.frame?.full ?? "(no stack)";
+    if (group === "function") return site.frame ? functionKey(site.frame) : "(no stack)";
     return lineKey(site);
 }
 

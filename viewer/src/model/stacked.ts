@@ -3,6 +3,7 @@
 import type { Cells, Span } from "./activity";
 import type { Metric } from "./answer";
 import { counted, isolated, number } from "./format";
+import { functionKey } from "./names";
 import type { Column, Pack } from "./pack";
 import type { StackedPack } from "./packs";
 import type { State } from "./state";
@@ -17,6 +18,8 @@ export interface Layer {
     name: string;
     /** With parameters and all template arguments; of types, the name. */
     full: string;
+    /** What tells it apart, also in the table of functions or types; empty: it stands for others. */
+    key: string;
     /** Number of its color; 0: of the others. */
     color: number;
     /** What it has in each interval. */
@@ -48,7 +51,7 @@ export function colored(names: string[], known: ReadonlyMap<string, number>): Ma
 /** `known`: colors that names have already; those of this stack are added. */
 export function stackOf(pack: Pack<StackedPack>, metric: Metric, by: string, known: Map<string, number>): Stack {
     const { start_ns, interval_ns, groups, is_live, why } = pack.head;
-    const keyOf = ({ full, name }: { full: string; name: string }) => full || name;
+    const keyOf = (group: { full: string; module: string; name: string }) => (group.full ? functionKey(group) : group.name);
     const colors = colored(groups.filter(({ others }) => others === null).map(keyOf), known);
     known.clear();
     colors.forEach((color, name) => known.set(name, color));
@@ -60,7 +63,7 @@ export function stackOf(pack: Pack<StackedPack>, metric: Metric, by: string, kno
         below = top;
         const isOne = group.others === null;
         const others = group.others ? counted(group.others, `other ${by}`) : "others";
-        return { name: isOne ? group.name : others, full: isOne ? keyOf(group) : "", color: isOne ? colors.get(keyOf(group))! : 0, values, top };
+        return { name: isOne ? group.name : others, full: isOne ? group.full || group.name : "", key: isOne ? keyOf(group) : "", color: isOne ? colors.get(keyOf(group))! : 0, values, top };
     });
     return { start: start_ns, interval: interval_ns, count: layers[0]?.values.length ?? 0, metric, by, isLive: is_live, layers, why };
 }
@@ -107,5 +110,5 @@ export function wordsAt(stack: Stack, ns: number, layer: Layer | undefined): str
 
 /** Where a layer leads: to what the function or type costs. */
 export function wayOf({ by }: Stack, layer: Layer): Partial<State> | null {
-    return layer.full === "" ? null : { view: "lines", group: by, search: "", focus: layer.full };
+    return layer.key === "" ? null : { view: "lines", group: by, search: "", focus: layer.key };
 }

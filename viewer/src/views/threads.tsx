@@ -76,6 +76,7 @@ function sumsOf(pack: Pack<LanesPack>, allocator: Map<string, number>): Map<stri
 /** A process above its threads, or one of them. */
 interface Row {
     pid: number;
+    process: number;
     /** Its lane; null: it is a process of several threads. */
     lane: number | null;
     /** Whether it is called like its process, of which it is the only thread. */
@@ -84,14 +85,14 @@ interface Row {
 }
 
 /** Threads below their processes; of one process, threads only. `isAlone`: the only thread of a process, which are one row. */
-function rowsOf(lanes: LaneOfThread[], sums: Map<string, Sum>, order: Order, isAlone: (pid: number) => boolean): Row[] {
+function rowsOf(lanes: LaneOfThread[], sums: Map<string, Sum>, order: Order, isAlone: (process: number) => boolean): Row[] {
     const value = ({ sum }: Row) => (order.column === "thread" ? 0 : sum[order.column as Kind]);
-    const threads = lanes.map((of, lane): Row => ({ pid: of.pid, lane, isProcess: false, sum: sums.get(memberKey(of)) ?? NOTHING }));
-    const groups = new Map(grouped(threads, ({ pid }) => pid));
+    const threads = lanes.map((of, lane): Row => ({ pid: of.pid, process: of.process, lane, isProcess: false, sum: sums.get(memberKey(of)) ?? NOTHING }));
+    const groups = new Map(grouped(threads, ({ process }) => process));
     const plus = (a: Sum, b: Sum): Sum => ({ alive: a.alive + b.alive, allocator: a.allocator + b.allocator, faulting: a.faulting + b.faulting, waiting: a.waiting + b.waiting, off: a.off + b.off });
     if (groups.size < 2) return sorted(threads, order, value);
-    const processes = [...groups].map(([pid, all]): Row => ({ pid, lane: isAlone(pid) ? all[0]!.lane : null, isProcess: true, sum: all.map(({ sum }) => sum).reduce(plus, NOTHING) }));
-    return sorted(processes, order, value).flatMap((process) => [process, ...(process.lane === null ? sorted(groups.get(process.pid)!, order, value) : [])]);
+    const processes = [...groups].map(([process, all]): Row => ({ pid: all[0]!.pid, process, lane: isAlone(process) ? all[0]!.lane : null, isProcess: true, sum: all.map(({ sum }) => sum).reduce(plus, NOTHING) }));
+    return sorted(processes, order, value).flatMap((row) => [row, ...(row.lane === null ? sorted(groups.get(row.process)!, order, value) : [])]);
 }
 
 function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }) {
@@ -101,8 +102,8 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     const intervals = pack.column("lanes.alive").length / threads.length;
     const order = orderOf(state.order, ["thread", "alive", ...KINDS.map(([name]) => name)], "thread");
     const rows = useMemo(() => {
-        const counts = new Map(grouped(recording.about.threads, ({ pid }) => pid).map(([pid, all]) => [pid, all.length]));
-        return rowsOf(threads, sums, order, (pid) => counts.get(pid) === 1);
+        const counts = new Map(grouped(recording.about.threads, ({ process }) => process).map(([process, all]) => [process, all.length]));
+        return rowsOf(threads, sums, order, (process) => counts.get(process) === 1);
     }, [pack, sums, state.order]);
     const waits = useMemo(() => waitsOf(pack), [pack]);
     const sumOf = (lane: number) => sums.get(memberKey(threads[lane]!)) ?? NOTHING;
@@ -181,7 +182,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                 }
                 rows={rows}
                 heights={heights}
-                keyOf={({ pid, lane }) => lane ?? `process ${pid}`}
+                keyOf={({ process, lane }) => lane ?? `process ${process}`}
                 cells={({ pid, lane, isProcess, sum }) => {
                     const thread = lane === null ? null : threads[lane]!;
                     return (

@@ -30,6 +30,20 @@ test("overloads are told apart, and each is chosen for itself", async (t) => {
     assert.deepEqual(problems, []);
 });
 
+test("functions of libraries that share a file name are rows of their own, and each is chosen for itself", async (t) => {
+    const { page, problems } = await viewed(t, "twins", "view=lines&metric=allocations");
+    const rows = () => tableRows(page).filter({ hasText: "made" });
+    for (const [view, group] of [["lines", "line"], ["lines", "function"], ["lifetimes", "line"]]) {
+        await show(page, `view=${view}&group=${group}&metric=allocations`);
+        await becomes(() => rows().count(), 2);
+        for (const place of [0, 1]) {
+            await rows().nth(place).locator(".what").click();
+            await becomes(() => rows().evaluateAll((all) => all.map((row) => row.getAttribute("aria-selected")).join()), place === 0 ? "true,false" : "false,true");
+        }
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("each function has what it costs itself, and with all that it calls", async (t) => {
     const { page, problems } = await viewed(t, "phases", "view=functions&metric=allocations");
     await tableRows(page).first().waitFor();

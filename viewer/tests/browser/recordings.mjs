@@ -233,6 +233,7 @@ const MAKERS = {
     wrapped,
     growing,
     overloads,
+    twins,
     namespaces,
     rows,
     waiting,
@@ -264,6 +265,22 @@ int main() { free(made(1)); free(made(1L)); return 0; }
     writeFileSync(file, source);
     run("c++", "-O1", "-g", "-o", join(folder, "overloads"), file);
     return record("overloads", join(folder, "overloads"));
+}
+
+/** Two libraries of one file name, without debug information, that have the same code and allocate once and twice. */
+function twins() {
+    const source = "#include <stdlib.h>\nvoid *made(void) { void *block = NULL; for (int i = 0; i < TIMES; i++) block = malloc(100); return block; }\n";
+    const files = [1, 2].map((times) => {
+        const at = join(folder, `twin-${times}`);
+        mkdirSync(at, { recursive: true });
+        writeFileSync(join(at, "twin.c"), source);
+        run("cc", "-O1", `-DTIMES=${times}`, "-shared", "-fPIC", "-o", join(at, "twin.so"), join(at, "twin.c"));
+        return join(at, "twin.so");
+    });
+    const main = `#include <dlfcn.h>
+int main(int count, char **files) { for (int i = 1; i < count; i++) ((void *(*)(void))dlsym(dlopen(files[i], RTLD_NOW), "made"))(); return 0; }
+`;
+    return record("twins", compile("twins", main, "twins.c", "-g", "-ldl"), ...files);
 }
 
 /** Thirty runs of a region, in turn with a mark, that allocate more and more. */

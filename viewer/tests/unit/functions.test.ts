@@ -34,6 +34,11 @@ test("frames of one function are one frame, with what its lines have together", 
     expect(root.children()[0]!.own).toBe(0);
 });
 
+test("functions of two libraries of one file name are two", () => {
+    const root = byFunction(branch("", null, 5, ["/a/c.so", "/b/c.so"].map((module, at) => branch(`${at}`, frame("made", 3, module), at + 2))));
+    expect(root.children().map(({ value }) => value)).toEqual([3, 2]);
+});
+
 test("a branch is found again by its key", async () => {
     const root = byFunction(tree);
     const work = root.children()[0]!.children()[0]!;

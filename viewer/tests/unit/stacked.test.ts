@@ -8,7 +8,7 @@ import { packed } from "./packed";
 const columns = (of: Record<string, number[]>) => Object.entries(of).map(([name, values]): [string, "u8", number[]] => [name, "u8", values]);
 
 const metric = (name: string, unit: Metric["unit"]): Metric => ({ name, title: name, unit, help: "", origin: "", known: true, join: "sum", color: "", over: null, compared: false, resolves: null, lists: [] });
-const group = (name: string, others: number | null = null) => ({ name, full: name && `${name}(int)`, others });
+const group = (name: string, others: number | null = null) => ({ name, full: name && `${name}(int)`, module: name && "/lib/a.so", others });
 const packOf = (isLive: boolean) => packed<StackedPack>({ start_ns: 0, interval_ns: 1e6, is_live: isLive, groups: [group("load"), group("save"), group("", 3)], why: "", damage: [] }, columns({ "groups.0": [1, 20, 3], "groups.1": [4, 5, 6], "groups.2": [0, 5, 1] }));
 
 test("layers stand on each other", () => {
@@ -20,7 +20,7 @@ test("layers stand on each other", () => {
     expect(layerAt(stack, 1.5e6, 26)?.name).toBe("3 other functions");
     expect(wordsAt(stack, 1.5e6, stack.layers[1])).toBe("5 B \u2068save\u2069, 30 B live in all");
     expect(wordsAt(stack, 9e6, undefined)).toBeUndefined();
-    expect(wayOf(stack, stack.layers[0]!)).toEqual({ view: "lines", group: "function", search: "", focus: "load(int)" });
+    expect(wayOf(stack, stack.layers[0]!)).toEqual({ view: "lines", group: "function", search: "", focus: "load(int) · /lib/a.so" });
     expect(wayOf(stack, stack.layers[2]!)).toBeNull();
 });
 
@@ -30,7 +30,7 @@ test("what happens is drawn as a rate", () => {
     expect(drawn(stack, 30_000)).toBe("29.3 KiB / s");
     expect(layerAt(stack, 1.5e6, 24_000)?.name).toBe("save");
     expect(wordsAt(stack, 1.5e6, undefined)).toBe("bytes: 30 B in all");
-    expect(wayOf(stack, stack.layers[0]!)).toMatchObject({ view: "lines", group: "type", focus: "load(int)" });
+    expect(wayOf(stack, stack.layers[0]!)).toMatchObject({ view: "lines", group: "type", focus: "load(int) · /lib/a.so" });
 });
 
 test("names keep their colors", () => {

@@ -2,11 +2,12 @@
 
 use super::{ATTEMPTS, ClickHouse, Failure, pause};
 use crate::error::Error;
-use crate::identity::{Id, hex};
+use crate::identity::{Id, Key, hex};
 use crate::row_binary::{RowBinary, days};
 use crate::run::{Run, number};
 use crate::store::Added;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 
 /// Stacks that are asked for together.
 const ASKED: usize = 20_000;
@@ -43,14 +44,20 @@ impl ClickHouse {
     }
 
     /// Sends names, which replace worse ones and may come twice.
-    fn insert_names(&self, runs: &[&Run], known: &FxHashMap<String, u32>) -> Result<(), Failure> {
-        let [mut functions, mut frames, mut stacks] = [const { RowBinary::new() }; 3];
+    fn insert_names(
+        &self,
+        runs: &[&Run],
+        known: &FxHashMap<String, u32>,
+        known_wrappers: &BTreeSet<Key>,
+    ) -> Result<(), Failure> {
+        let [mut functions, mut frames, mut stacks, mut wrappers] = [const { RowBinary::new() }; 4];
         let mut sent: [FxHashSet<i64>; 2] = Default::default();
         let mut sent_stacks: FxHashSet<Id> = FxHashSet::default();
         let is_new = |stack: &crate::run::Stack| known.get(&hex(&stack.id)).is_none_or(|named| *named < stack.named);
         for run in runs.iter().filter(|run| run.stacks.iter().any(is_new)) {
             for function in run.functions.iter().filter(|function| sent[0].insert(function.key)) {
-                functions.int(function.key).text(&function.name).text(&function.module).int(function.same).small(0);
+                functions.int(function.key).text(&function.name).text(&function.whole).text(&function.module);
+                functions.int(function.same).int(function.folded_with).small(0);
             }
             for frame in run.frames.iter().filter(|frame| sent[1].insert(frame.key)) {
                 frames.int(frame.key).int(frame.function).int(frame.place).text(&frame.file).small(frame.line);
@@ -58,11 +65,20 @@ impl ClickHouse {
             }
             for stack in run.stacks.iter().filter(|stack| is_new(stack)) {
                 if sent_stacks.insert(stack.id) {
-                    stacks.id(&stack.id).int(stack.function).int(stack.frame).ints(&stack.functions);
+                    let [shown, at]: [Vec<Key>; 2] = [
+                        stack.shown.iter().map(|shown| shown.function).collect(),
+                        stack.shown.iter().map(|shown| shown.frame).collect(),
+                    ];
+                    stacks.id(&stack.id).int(shown[stack.leads]).int(at[stack.leads]).ints(&shown).ints(&at);
                     stacks.ints(&stack.frames).small(stack.named);
                 }
             }
         }
+        let of_runs: BTreeSet<Key> = runs.iter().flat_map(|run| &run.wrappers).copied().collect();
+        for key in of_runs.difference(known_wrappers) {
+            wrappers.int(*key);
+        }
+        self.insert("wrappers", wrappers)?;
         self.insert("functions", functions)?;
         self.insert("frames", frames)?;
         self.insert("stacks", stacks)
@@ -112,7 +128,9 @@ impl ClickHouse {
     pub(super) fn add_batch(&self, runs: &[&Run]) -> Result<Vec<Added>, Error> {
         let before = self.known(runs)?;
         let known_stacks = self.known_stacks(runs)?;
-        self.retried(|| self.insert_names(runs, &known_stacks))?;
+        let known_wrappers = self.read("SELECT DISTINCT folded_with FROM wrappers", &self.database, 1)?;
+        let known_wrappers = known_wrappers.iter().filter_map(|row| row[0].text().parse().ok()).collect();
+        self.retried(|| self.insert_names(runs, &known_stacks, &known_wrappers))?;
         let mut seen: FxHashSet<Id> = FxHashSet::default();
         let is_known = |run: &Run| before.contains(&hex(&run.id));
         let verdicts: Vec<Added> = runs
@@ -169,8 +187,9 @@ mod tests {
         assert_eq!(kinds("labels"), [Day, Text, Text, Run, Number]);
         assert_eq!(kinds("sites")[..7], [Day, Text, Run, Text, Count, Stack, Count]);
         assert_eq!(kinds("totals")[..6], [Day, Text, Run, Text, Count, Count]);
-        assert_eq!(kinds("stacks"), [Stack, Key, Key, Keys, Keys, Small]);
+        assert_eq!(kinds("stacks"), [Stack, Key, Key, Keys, Keys, Keys, Small]);
         assert_eq!(kinds("frames"), [Key, Key, Key, Text, Small, Text, Count, Small]);
-        assert_eq!(kinds("functions"), [Key, Text, Text, Key, Small]);
+        assert_eq!(kinds("wrappers"), [Key]);
+        assert_eq!(kinds("functions"), [Key, Text, Text, Text, Key, Key, Small]);
     }
 }

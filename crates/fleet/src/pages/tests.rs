@@ -2,7 +2,7 @@ use super::*;
 use crate::columns::METRICS;
 use crate::identity::Identity;
 use crate::open::open;
-use crate::run::{Frame, Function, Run, Site, Stack, Total};
+use crate::run::{Frame, Function, Run, Shown, Site, Stack, Total};
 use crate::store::Purpose;
 use memtoll_analysis::metric::Metric;
 use std::collections::BTreeSet;
@@ -37,14 +37,17 @@ fn run(version: &str, allocations: u64) -> Run {
             .into(),
         sites: vec![site],
         totals: vec![Total { process: HOSTILE.to_owned(), window_ns: 0, values }],
-        stacks: vec![Stack { id, frame, function, functions: vec![function], frames: vec![frame], named: 1 }],
+        stacks: vec![Stack { id, shown: vec![Shown { function, frame }], leads: 0, frames: vec![frame], named: 1 }],
         frames: vec![Frame { key: frame, function, place: frame, file, line: 7, build_id, address: 1, named: 2 }],
         functions: vec![Function {
             key: function,
             name: HOSTILE.to_owned(),
+            whole: HOSTILE.to_owned(),
             module: HOSTILE.to_owned(),
             same: function,
+            folded_with: function,
         }],
+        wrappers: BTreeSet::new(),
         damage: Vec::new(),
     }
 }
@@ -113,38 +116,73 @@ fn top_leads_to_trend_and_trend_to_compare() {
     assert!(get("/compare?metric=allocations").body.contains("version=1.4 (1 run) against version=1.5"));
 }
 
-#[test]
-fn a_function_of_one_library_leads_to_its_own_trend() {
-    let folder = tempfile::tempdir().unwrap();
+/// Two functions whose whole names or modules differ: in one run, one makes 10 allocations and the other one 30.
+fn two_functions(of: [[&str; 2]; 2]) -> Run {
     let mut both = run("1.4", 10);
     let mut values = both.sites[0].values;
     values.iter_mut().for_each(|value| *value *= 3);
-    let [a, b] = ["liba.so", "libb.so"].map(|module| Identity::of("function").with(module).key());
-    let place = |name: &str| Identity::of("frame").with(name).key();
-    let function = |key, module: &str| Function { key, name: "parse".to_owned(), module: module.to_owned(), same: a };
-    both.functions = vec![function(a, "liba.so"), function(b, "libb.so")];
-    let stack = |name: &str, function| Stack {
-        id: Identity::of(name).id(),
-        frame: place(name),
-        function,
-        functions: vec![function],
-        frames: vec![place(name)],
+    let key = |[whole, module]: [&str; 2]| Identity::of("function").with(whole).with(module).key();
+    let place = |of| Identity::of("frame").with_number(key(of) as u64).key();
+    let function = |[whole, module]: [&str; 2]| Function {
+        key: key([whole, module]),
+        name: "parse".to_owned(),
+        whole: whole.to_owned(),
+        module: module.to_owned(),
+        same: Identity::of("name").with(whole).key(),
+        folded_with: key([whole, module]),
+    };
+    let stack = |of| Stack {
+        id: Identity::of("stack").with_number(key(of) as u64).id(),
+        shown: vec![Shown { function: key(of), frame: place(of) }],
+        leads: 0,
+        frames: vec![place(of)],
         named: 1,
     };
-    let frame =
-        |name: &str, function| Frame { key: place(name), function, place: place(name), ..both.frames[0].clone() };
-    both.frames = vec![frame("a", a), frame("b", b)];
-    both.stacks = vec![stack("a", a), stack("b", b)];
+    let frame = |of| Frame { key: place(of), function: key(of), place: place(of), ..both.frames[0].clone() };
+    both.functions = of.map(function).into();
+    both.stacks = of.map(stack).into();
+    both.frames = of.map(frame).into();
     both.sites.push(Site { stack: 1, values, ..both.sites[0].clone() });
-    let mut store = store(&folder, &[both]);
-    for group in ["function", "line"] {
-        let top = page(store.as_mut(), &format!("/top?metric=allocations&group={group}"));
-        assert_eq!(column(&top, 1)[..2], ["30", "10"], "{}", top.body);
-        let rows = Page { body: top.body.split_once("<tbody>").unwrap().1.to_owned(), ..top };
-        for (link, number) in links(&rows).iter().zip(["30", "10"]) {
-            assert_eq!(column(&page(store.as_mut(), link), 3), [number], "{link}");
+    both
+}
+
+#[test]
+fn functions_of_one_name_lead_to_their_own_trends() {
+    for functions in [
+        [["parse(int)", "liba.so"], ["parse(int)", "libb.so"]],
+        [["parse(int)", "liba.so"], ["parse(char const*) const", "liba.so"]],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = store(&folder, &[two_functions(functions)]);
+        for group in ["function", "line"] {
+            let top = page(store.as_mut(), &format!("/top?metric=allocations&group={group}"));
+            assert_eq!(column(&top, 1)[..2], ["30", "10"], "{}", top.body);
+            let rows = Page { body: top.body.split_once("<tbody>").unwrap().1.to_owned(), ..top };
+            for (link, number) in links(&rows).iter().zip(["30", "10"]) {
+                assert_eq!(column(&page(store.as_mut(), link), 3), [number], "{link}");
+            }
         }
     }
+}
+
+#[test]
+fn overloads_are_compared_by_parameters_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = |run: Run| Run {
+        id: Identity::of("new").id(),
+        labels: [("version".to_owned(), "1.5".to_owned())].into(),
+        ..run
+    };
+    let before = two_functions([["parse(int)", "app-1.4"], ["parse(char)", "app-1.4"]]);
+    let after = two_functions([["parse(char)", "app-1.5"], ["parse(long)", "app-1.5"]]);
+    let mut store = store(&folder, &[before, new(after)]);
+    let compare = page(store.as_mut(), "/compare?metric=allocations&before=version%3D1.4&after=version%3D1.5");
+    let names = column(&compare, 0);
+    let changes: Vec<_> = names.iter().zip(column(&compare, 1)).zip(column(&compare, 2)).collect();
+    let text = format!("{changes:?}");
+    assert!(text.contains(r#"(("parse(char)", "30"), "10")"#), "{text}");
+    assert!(text.contains(r#"(("parse(long)  [app-1.5]", "10"), "30")"#), "{text}");
+    assert_eq!(names.len(), 3, "with the total: {names:?}");
 }
 
 #[test]

@@ -1,15 +1,58 @@
 //! What changed.
 
-use super::{Drawn, INTERVALS, OTHERS, Question, TOTAL, changed, filtered, only, row_name, spread_of, unnamed};
+use super::{
+    Drawn, INTERVALS, OTHERS, Question, TOTAL, alike, changed, filtered, only, row_name, spread_of, unnamed, wrappers,
+};
 use crate::error::Error;
 use crate::grouping::{By, Per, Runs, Sites};
 use crate::rollup::rolled;
 use crate::spread::Values;
-use crate::store::Store;
+use crate::store::{Cell, Store};
 use crate::table::{Column, Kind, NAME, Table, Value};
+use memtoll_analysis::alike::Alike;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
 use std::collections::BTreeMap;
+
+/// A row of one side.
+struct Side {
+    name: String,
+    /// Without parameters and loaded file.
+    short: String,
+    values: Values,
+}
+
+impl Side {
+    fn of(row: &[Cell], alike: &Alike) -> Side {
+        let [short, _, _, file, line] = [0, 1, 2, 3, 4].map(|column| row[column].text());
+        Side { name: row_name(row, alike), short: format!("{short}  {file}:{line}"), values: spread_of(row) }
+    }
+}
+
+/// The rows of both sides, each once. Overloads are different functions, until one of them has no other partner: then its
+/// parameters have changed.
+fn pairs(before: Vec<Side>, after: Vec<Side>) -> Vec<(String, Values, Values)> {
+    let mut sides = [before, after];
+    // A function may have another metric only.
+    sides.iter_mut().for_each(|side| side.retain(|row| row.values != Values::default()));
+    let mut pairs = Vec::new();
+    for key in [|row: &Side| row.name.clone(), |row: &Side| row.short.clone()] {
+        let mut groups: BTreeMap<String, [Vec<Side>; 2]> = BTreeMap::new();
+        for (at, side) in std::mem::take(&mut sides).into_iter().enumerate() {
+            side.into_iter().for_each(|row| groups.entry(key(&row)).or_default()[at].push(row));
+        }
+        for [mut before, mut after] in groups.into_values() {
+            let number = before.len().min(after.len());
+            sides[0].extend(before.split_off(number));
+            sides[1].extend(after.split_off(number));
+            pairs.extend(before.into_iter().zip(after).map(|(old, new)| (new.name, old.values, new.values)));
+        }
+    }
+    let [before, after] = sides;
+    pairs.extend(before.into_iter().map(|row| (row.name, row.values, Values::default())));
+    pairs.extend(after.into_iter().map(|row| (row.name, Values::default(), row.values)));
+    pairs
+}
 
 /// What changed between two parts of the store.
 pub fn compare(
@@ -22,15 +65,16 @@ pub fn compare(
     let by = by.of_versions();
     let per = per.as_ref().unwrap_or(&Per::Run);
     let stacks = filtered(store, selection.filter.as_ref())?;
+    let (wrappers, alike) = (wrappers(store)?, alike(store)?);
     let mut of_side = |labels: &[(String, String)]| {
         let selection = rolled(store, &selection.with(labels), by, per, None)?;
         let runs = Runs { selection: &selection, metric: *metric, per, buckets: None };
         let known = only(store, &runs)?;
         let drawn = Drawn::of(store, &runs, known)?;
-        let mut sites =
-            Sites { selection: &selection, per, stacks: stacks.as_deref(), own: None, metrics: &[*metric], by };
+        let (stacks, metrics) = (stacks.as_deref(), &[*metric]);
+        let mut sites = Sites { selection: &selection, per, stacks, own: None, wrappers: &wrappers, metrics, by };
         let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
-        let rows: BTreeMap<String, Values> = rows.iter().map(|row| (row_name(row), spread_of(row))).collect();
+        let rows: Vec<Side> = rows.iter().map(|row| Side::of(row, &alike)).collect();
         sites.by = By::All;
         let all = store.ask(&sites.spreads(&runs, store.dialect()))?;
         let all = all.first().map_or(Values::default(), |row| spread_of(row));
@@ -56,12 +100,8 @@ pub fn compare(
         ];
         (difference, cells)
     };
-    let names: std::collections::BTreeSet<&String> = rows.keys().chain(new_rows.keys()).collect();
-    let of = |rows: &BTreeMap<String, Values>, name: &String| rows.get(name).copied().unwrap_or_default();
-    let sides = names.into_iter().map(|name| (name, of(&rows, name), of(&new_rows, name)));
-    // A function may have another metric only.
-    let some = sides.filter(|(_, before, after)| [before, after].iter().any(|values| **values != Values::default()));
-    let mut lines: Vec<_> = some.map(|(name, before, after)| line(name, before, after)).collect();
+    let pairs = pairs(rows, new_rows).into_iter();
+    let mut lines: Vec<_> = pairs.map(|(name, before, after)| line(&name, before, after)).collect();
     // What is more than noise leads, then the size of the change.
     let is_real = |difference: &Estimate| difference.low > 0.0 || difference.high < 0.0;
     lines.sort_by(|(a, _), (b, _)| is_real(b).cmp(&is_real(a)).then_with(|| b.value.abs().total_cmp(&a.value.abs())));

@@ -18,7 +18,8 @@ pub fn runs(store: &mut dyn Store, question: &Question) -> Result<Table, Error> 
     let known = only(store, &runs)?;
     let drawn = Drawn::of(store, &runs, known)?;
     let stacks = filtered(store, selection.filter.as_ref())?;
-    let sites = Sites { selection, per, stacks: stacks.as_deref(), own: None, metrics: &[*metric], by: By::All };
+    let sites =
+        Sites { selection, per, stacks: stacks.as_deref(), own: None, wrappers: &[], metrics: &[*metric], by: By::All };
     let values = store.ask(&sites.of_each_run(&runs, store.dialect(), *limit))?;
     let uploads: Vec<String> = values.iter().map(|row| row[0].text()).collect();
     let about = by_upload(store.ask(&about_runs(&uploads, store.dialect()))?);

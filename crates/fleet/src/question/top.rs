@@ -1,7 +1,8 @@
 //! What costs most.
 
 use super::{
-    DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, bases, counted, filtered, only, row_name, spread_of, unnamed,
+    DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, alike, bases, counted, filtered, only, row_name, spread_of,
+    unnamed, wrappers,
 };
 use crate::columns::{METRICS, is_largest_of_windows};
 use crate::error::Error;
@@ -9,6 +10,7 @@ use crate::grouping::{By, Per, Runs, Sites};
 use crate::rollup::rolled;
 use crate::run_means;
 use crate::selection::Selection;
+use crate::statement::VALUES;
 use crate::store::{Cell, Store};
 use crate::table::{Column, Kind, NAME, Table, Value};
 use memtoll_analysis::metric::Metric;
@@ -32,45 +34,46 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
             std::iter::once(*metric).chain(beside).collect()
         }
     };
-    let sites = Sites { selection, per: runs.per, stacks: stacks.as_deref(), own: None, metrics: &metrics, by: *by };
+    let (stacks, wrappers, alike) = (stacks.as_deref(), wrappers(store)?, alike(store)?);
+    let sites = Sites { selection, per: runs.per, stacks, own: None, wrappers: &wrappers, metrics: &metrics, by: *by };
     let together = Sites { by: By::All, ..sites };
     let rows = store.ask(&sites.totals(store.dialect(), Some(*limit)))?;
     let all = store.ask(&together.totals(store.dialect(), None))?;
     let divisor = if per.is_some() { known.base.weights } else { 1.0 };
-    let whole = all.first().map_or(0.0, |row| row[4].number());
+    let whole = all.first().map_or(0.0, |row| row[VALUES].number());
     let share = |value: f64| if whole > 0.0 { Value::Number(value / whole) } else { Value::Nothing };
     // Means have errors; sums over all runs have none.
     let mut spreads = BTreeMap::new();
     if per.is_some() {
         let [sites, together] = [&sites, &together].map(|sites| Sites { metrics: &metrics[..1], ..*sites });
         let each = store.ask(&sites.spreads(&runs, store.dialect()))?;
-        spreads.extend(each.iter().map(|row| (row_name(row), spread_of(row))));
+        spreads.extend(each.iter().map(|row| (row_name(row, &alike), spread_of(row))));
         let all = store.ask(&together.spreads(&runs, store.dialect()))?;
         spreads.extend(all.iter().map(|row| (TOTAL.to_owned(), spread_of(row))));
     }
     let line = |row: &[Cell], name: String| {
         let first = match spreads.get(&name) {
             Some(values) => Value::Estimate(known.base.rate(*values)),
-            None => Value::Number(row[4].number() / divisor),
+            None => Value::Number(row[VALUES].number() / divisor),
         };
-        let mut cells = vec![first, share(row[4].number())];
-        cells.extend(row[5..].iter().map(|cell| Value::Number(cell.number() / divisor)));
+        let mut cells = vec![first, share(row[VALUES].number())];
+        cells.extend(row[VALUES + 1..].iter().map(|cell| Value::Number(cell.number() / divisor)));
         cells.push(Value::Text(name));
         cells
     };
     let mut columns = vec![Column::of(*metric), Column::new("share", "share", Kind::Share)];
     columns.extend(metrics[1..].iter().map(|metric| Column::of(*metric)));
     columns.push(Column::new(NAME, by.title(), Kind::Text));
-    let mut shown: Vec<Vec<Value>> = rows.iter().map(|row| line(row, row_name(row))).collect();
+    let mut shown: Vec<Vec<Value>> = rows.iter().map(|row| line(row, row_name(row, &alike))).collect();
     if by.adds_up()
         && !is_peak
         && let Some(all) = all.first()
     {
         let rest = |index: usize| all[index].number() - rows.iter().map(|row| row[index].number()).sum::<f64>();
         let left: Vec<Cell> = (0..all.len())
-            .map(|index| if index < 4 { all[index].clone() } else { Cell::Number(rest(index)) })
+            .map(|index| if index < VALUES { all[index].clone() } else { Cell::Number(rest(index)) })
             .collect();
-        if left[4..].iter().any(|cell| cell.number() > 0.5) {
+        if left[VALUES..].iter().any(|cell| cell.number() > 0.5) {
             shown.push(line(&left, OTHERS.to_owned()));
         }
         shown.push(line(all, TOTAL.to_owned()));

@@ -38,7 +38,8 @@ pub fn trend(store: &mut dyn Store, question: &Question, label: Option<&str>) ->
         });
     }
     let stacks = filtered(store, selection.filter.as_ref())?;
-    let sites = Sites { selection, per, stacks: stacks.as_deref(), own: None, metrics: &[*metric], by: By::All };
+    let (stacks, metrics) = (stacks.as_deref(), &[*metric]);
+    let sites = Sites { selection, per, stacks, own: None, wrappers: &[], metrics, by: By::All };
     let found = store.ask(&sites.spreads(&runs, store.dialect()))?;
     let found: BTreeMap<String, Values> = found.iter().map(|row| (row[0].text(), spread_of(row))).collect();
     let known_runs: f64 = known.values().map(|known| known.base.runs).sum();

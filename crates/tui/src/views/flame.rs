@@ -59,7 +59,7 @@ impl FlameView {
         for (index, (node, shade)) in drawn.iter().enumerate() {
             let cell = &self.cells[index];
             let Some(y) = cell.depth.checked_sub(self.top).filter(|y| *y < height) else { continue };
-            let name = node.place.as_ref().map_or_else(|| "all".to_owned(), place);
+            let name = node.place.as_ref().map_or_else(|| "all".to_owned(), |of| place(of, answer.alike()));
             let mut style = SHADES[*shade % 2];
             if shown.finds(&name) {
                 style = style.patch(FOUND).fg(Color::Indexed(227));
@@ -84,7 +84,7 @@ impl FlameView {
             metric.about().title,
             all.map_or(String::new(), |share| format!(", {:.1} % of all", share * 100.0))
         );
-        let name = node.place.as_ref().map_or_else(|| "all".to_owned(), place);
+        let name = node.place.as_ref().map_or_else(|| "all".to_owned(), |of| place(of, answer.alike()));
         pane.put(0, height, columns, &fit_name(&name, columns), BOLD);
         let smaller = node.smaller.as_ref().map(|smaller| {
             let paths = format::counted(smaller.number as u64, "smaller call path");

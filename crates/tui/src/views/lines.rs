@@ -10,6 +10,7 @@ use crate::state::GROUPS;
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::{Metric, Place};
 use memtoll_analysis::names;
+use memtoll_analysis::stacks::Texts;
 use memtoll_query::rows::Row;
 use memtoll_query::{Answer, Figures, Shown as Found};
 use memtoll_text::format;
@@ -143,8 +144,8 @@ pub fn line(row: &Row, answer: &Answer, shown: &Shown, columns: usize, further: 
 pub fn name(row: &Row, answer: &Answer, shown: &Shown) -> String {
     let frames = &answer.basis.recording.frames;
     let function = match (row.row.frame, GROUPS[shown.state.group].1) {
-        (Some(frame), "functions") => names::function(frames, frame),
-        (Some(frame), _) => names::function_and_place(frames, frame),
+        (Some(frame), "functions") => answer.alike().name(Texts::of(frames, frame).function),
+        (Some(frame), _) => names::function_and_place_among(frames, frame, answer.alike()),
         (None, _) => row.function.clone(),
     };
     let kind = row.r#type.as_deref().map(|kind| format!("  {}", names::short_kind(kind))).unwrap_or_default();

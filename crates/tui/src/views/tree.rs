@@ -7,6 +7,7 @@ use crate::draw::Pane;
 use crate::fitted_text::fit_name;
 use crate::keys::{Action, Step};
 use crate::scrolled_rows::Cursor;
+use memtoll_analysis::alike::Alike;
 use memtoll_analysis::names;
 use memtoll_analysis::tree::By;
 use memtoll_query::rows::Place;
@@ -82,7 +83,7 @@ impl TreeView {
                 let last = self.open_heaviest(root, |_| false);
                 self.go_to(root, last);
             }
-            Some(Wish::Match(step)) => self.go_to_match(root, shown, step),
+            Some(Wish::Match(step)) => self.go_to_match(root, answer.alike(), shown, step),
             None => {}
         }
         let mut drawn = Vec::new();
@@ -106,7 +107,7 @@ impl TreeView {
             let deep = if row.depth > INDENTED { format!("[{}] ", row.depth) } else { String::new() };
             let (figures, sign, name, found) = match &row.what {
                 What::Node(node) => {
-                    let name = name(node);
+                    let name = name(node, answer.alike());
                     let sign = match (node.children.is_empty() && node.smaller.is_none(), self.open.contains(&node.key))
                     {
                         (true, _) => "  ",
@@ -157,7 +158,7 @@ impl TreeView {
             })
             .collect();
         self.rows.iter_mut().zip(&drawn).for_each(|(row, drawn)| {
-            row.found = matches!(&drawn.what, What::Node(node) if shown.finds(&name(node)));
+            row.found = matches!(&drawn.what, What::Node(node) if shown.finds(&name(node, answer.alike())));
         });
     }
 
@@ -191,7 +192,7 @@ impl TreeView {
     }
 
     /// Goes to the next branch that has what is searched, in the order of the whole tree, and opens what is around it.
-    fn go_to_match(&mut self, root: &Node, shown: &Shown, step: Step) {
+    fn go_to_match(&mut self, root: &Node, alike: &Alike, shown: &Shown, step: Step) {
         // Each with the place of the branch around it: paths can be long.
         let mut all: Vec<(&Node, usize)> = Vec::new();
         let mut open: Vec<(&Node, usize)> = vec![(root, 0)];
@@ -214,7 +215,7 @@ impl TreeView {
             Step::Next => (at + away) % count,
         });
         let order: Vec<usize> = order.collect();
-        let is_match = |index: &&usize| shown.finds(&name(all[**index].0));
+        let is_match = |index: &&usize| shown.finds(&name(all[**index].0, alike));
         if let Some(&index) = order.iter().find(is_match) {
             let (node, mut around) = all[index];
             while around > 0 {
@@ -251,20 +252,20 @@ impl TreeView {
 }
 
 /// What a branch is called; the root is called nothing.
-fn name(node: &Node) -> String {
+fn name(node: &Node, alike: &Alike) -> String {
     match (&node.place, &node.label) {
-        (Some(of), _) => place(of),
+        (Some(of), _) => place(of, alike),
         (None, label) => visible(label.as_deref().unwrap_or_default()),
     }
 }
 
 /// `grow (buffer.cpp:120)`.
-pub fn place(place: &Place) -> String {
+pub fn place(place: &Place, alike: &Alike) -> String {
     let line = place.line.map(|line| format!(":{line}")).unwrap_or_default();
     let file = place.file.map(|file| format!("{}{line}", names::last_part(file)));
     let remarks: Vec<String> =
         file.into_iter().chain(place.without_tables.then(|| names::NO_UNWIND_TABLES.to_owned())).collect();
-    let function = names::short_function(place.function);
+    let function = alike.name(place.whole);
     visible(&match remarks.is_empty() {
         false => format!("{function} ({})", remarks.join(", ")),
         true => function,
@@ -280,12 +281,13 @@ mod tests {
         let function = "std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > > >::reserve";
         let of = Place {
             function,
+            whole: function,
             address: None,
             module: None,
             file: Some("/src/rows.cpp"),
             line: Some(7),
             without_tables: false,
         };
-        assert_eq!(place(&of), "std::vector<std::string>::reserve (rows.cpp:7)");
+        assert_eq!(place(&of, &Alike::default()), "std::vector<std::string>::reserve (rows.cpp:7)");
     }
 }

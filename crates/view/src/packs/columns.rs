@@ -53,6 +53,8 @@ columns! {
         full,
         /// Name without parameters, with all template arguments: what [`memtoll_analysis::stacks::Cuts`] compare.
         qualified,
+        /// What to write behind the name of one of several functions that share it: its parameters.
+        parameters,
         /// Path of the source file.
         file,
         /// Line in it, and no text; 0: not known.

@@ -52,6 +52,8 @@ sent! {
     /// A process image that can be chosen.
     ProcessOfRun {
         pid: u32,
+        /// Its place among all, or that of what its process ran first.
+        process: usize,
         parent: u32,
         program: String,
         command: String,
@@ -63,7 +65,7 @@ sent! {
     }
 
     /// A thread that can be chosen.
-    ThreadOfRun { pid: u32, tid: u32, name: Option<String>, }
+    ThreadOfRun { pid: u32, process: usize, tid: u32, name: Option<String>, }
 
     /// The intervals of the time line.
     Intervals {
@@ -113,6 +115,8 @@ sent! {
         name: String,
         /// Of a function, its name with parameters and all template arguments.
         full: String,
+        /// Its loaded file.
+        module: String,
         /// Of the others together, how many they are.
         others: Option<usize>,
     }
@@ -339,7 +343,7 @@ sent! {
     }
 
     /// Whose lane it is.
-    LaneOfThread { image: usize, pid: u32, tid: Option<u32>, name: Option<String>, }
+    LaneOfThread { image: usize, process: usize, pid: u32, tid: Option<u32>, name: Option<String>, }
 
     /// What is live at the end of the selected time, by when it was acquired.
     GenerationsPack {

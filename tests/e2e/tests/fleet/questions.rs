@@ -1,7 +1,7 @@
 //! What a store answers: the same from both engines.
 
 use super::clickhouse::{ClickHouse, Current};
-use super::store::{Store, fails, recording, row};
+use super::store::{Store, fails, recording, row, versions};
 use memtoll_e2e::{Recording, Target, free_port, memtoll, program, program_with, run, scratch};
 use serde_json::Value;
 use std::fs;
@@ -302,6 +302,52 @@ fn callers_of_wrappers_lead_and_the_recorder_takes_no_cpu_time_as_in_reports() {
     assert!(run["program_ns"].as_u64() < report["totals"]["cpu_ns"].as_u64(), "{run:#?}");
 }
 
+/// Where a wrapper is found in one version only, and overloads cost something, what has not changed is the same.
+fn versions_compare_function_by_function(store: &Store) {
+    let [old, new] = versions();
+    store.add(&[&old], &["version=1"]);
+    store.add(&[&new], &["version=2"]);
+    let compare = ["--metric", "allocations", "--before", "version=1", "--after", "version=2", "-n", "100"];
+    let changes = |rows: &[Value]| -> Vec<(String, u64, u64)> {
+        let name = |row: &Value| row["name"].as_str().unwrap().split("  [").next().unwrap().to_owned();
+        let change = |row: &Value| (name(row), row["before"].as_u64().unwrap(), row["after"].as_u64().unwrap());
+        let mut all: Vec<_> = rows.iter().map(change).filter(|(name, ..)| !name.starts_with('(')).collect();
+        all.sort();
+        all
+    };
+    let expected = [
+        ("first", 40, 40),
+        ("load", 0, 600),
+        ("main", 40, 40),
+        ("put(char const*)", 20, 20),
+        ("put(int)", 30, 50),
+        ("second", 40, 40),
+        ("sized(long)", 10, 10),
+        ("third", 40, 40),
+    ];
+    let expected = expected.map(|(name, before, after)| (name.to_owned(), before, after));
+    let rows = store.ask("compare", &compare);
+    let found: Vec<_> =
+        changes(&rows).into_iter().filter(|change| expected.iter().any(|one| one.0 == change.0)).collect();
+    assert_eq!(found, expected, "{rows:#?}");
+    assert!(rows.iter().all(|row| !row["name"].as_str().unwrap().starts_with("grab")), "{rows:#?}");
+    let lines = store.ask("top", &["--metric", "allocations", "--group", "line", "--where", "version=2", "-n", "100"]);
+    for (name, allocations) in [("first  ", 40), ("put(int)  ", 50)] {
+        assert_eq!(row(&lines, name)["allocations"], allocations, "{lines:#?}");
+    }
+    assert!(lines.iter().all(|row| !row["name"].as_str().unwrap().starts_with("grab")), "{lines:#?}");
+    // Overloads are chosen as rows show them.
+    let trend = ["--metric", "allocations", "--label", "version", "--filter", r"^put\(int\)$"];
+    let trend: Vec<_> = store.ask("trend", &trend).iter().map(|row| row["allocations"].as_u64()).collect();
+    assert_eq!(trend, [Some(30), Some(50)]);
+}
+
+#[test]
+fn a_file_compares_versions_function_by_function() {
+    let folder = scratch();
+    versions_compare_function_by_function(&Store::in_folder(&folder));
+}
+
 #[test]
 fn functions_without_names_say_how_they_get_them() {
     let folder = scratch();
@@ -418,6 +464,7 @@ fn clickhouse_answers_what_the_recordings_say() {
     answers_are_those_of_the_recordings(&server.store(server.port, "fleet"));
     what_is_only_reserved_is_apart(&server.store(server.port, "whole"));
     programs_may_be_renamed(&server.store(server.port, "renamed"));
+    versions_compare_function_by_function(&server.store(server.port, "versions"));
     a_line_is_one_row(&server.store(server.port, "line"));
     hostile_names_are_only_names(&server.store(server.port, "hostile"));
     large_stores_stay_fast(&server.store(server.port, "large"));
@@ -468,6 +515,7 @@ fn a_current_engine_answers_the_same() {
     let engine = Current::start();
     answers_are_those_of_the_recordings(&engine.store("fleet"));
     programs_may_be_renamed(&engine.store("renamed"));
+    versions_compare_function_by_function(&engine.store("versions"));
     hostile_names_are_only_names(&engine.store("hostile"));
     large_stores_stay_fast(&engine.store("large"));
 }

@@ -2,7 +2,7 @@
 
 use super::breaking::{Breaking, Broken};
 use super::clickhouse::{ClickHouse, Current};
-use super::store::{Store, fails, recording, row};
+use super::store::{Store, fails, recording, row, versions};
 use memtoll_e2e::{Recording, library, memtoll, run, scratch};
 use serde_json::Value;
 use std::path::Path;
@@ -153,6 +153,27 @@ fn a_file_answers_the_same_from_roll_ups() {
     answers_are_the_same(&store, &|| lose_rows(Path::new(&store.url)));
     fails(&store.run("forget", &["--until", "2100-01-01"]), 0, &["removed 12 runs"]);
     fails(&store.run("top", &[]), 3, &["no run"]);
+}
+
+#[test]
+fn what_a_later_run_folds_is_folded_in_earlier_days() {
+    let folder = scratch();
+    let store = Store::in_folder(&folder);
+    let [old, new] = versions();
+    let question = ["--metric", "allocations", "-n", "100"];
+    let leads = |name: &str| {
+        let rows = store.ask("top", &question);
+        rows.iter().any(|row| row["name"].as_str().unwrap().starts_with(name))
+    };
+    store.add(&[&new], &["service=new"]);
+    roll_up(&store, &[], "rolled up 1 day");
+    assert!(leads("grab") && !leads("first"));
+    store.add(&[&old], &["service=old"]);
+    let rows = store.ask("top", &question);
+    assert!(!leads("grab") && leads("first"), "{rows:#?}");
+    roll_up(&store, &[], "rolled up 2 days");
+    lose_rows(Path::new(&store.url));
+    assert_eq!(store.ask("top", &question), rows);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A store under test, and its answers.
 
-use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, run};
+use memtoll_e2e::{Outcome, Recording, Target, memtoll, program, program_with, run};
 use serde_json::Value;
 use std::process::Command;
 use tempfile::TempDir;
@@ -8,6 +8,16 @@ use tempfile::TempDir;
 /// A recording of `budget.c`, which makes `blocks` and 12 others.
 pub fn recording(blocks: &str) -> Recording {
     Target::new(program("budget.c")).args([blocks]).record()
+}
+
+/// Recordings of two versions of a program. Only the report of the old one folds `grab`.
+pub fn versions() -> [Recording; 2] {
+    let version =
+        |flags: &[&str]| Target::new(program_with("fleet_versions.cpp", &[&["-O2"], flags].concat())).record();
+    let versions = [version(&[]), version(&["-DNEW"])];
+    let leads = |of: &Recording| of.text(&["--group", "function"]).contains(" grab (fleet_versions.cpp");
+    assert_eq!(versions.each_ref().map(leads), [false, true]);
+    versions
 }
 
 /// A store for a test.
