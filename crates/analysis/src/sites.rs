@@ -312,7 +312,7 @@ fn again(recording: &Recording, image: usize, called: impl Fn(&Image) -> String)
     let of = &images[image];
     let is_like_it =
         |other: &Image| other.about.pid == of.about.pid && other.process != of.process && called(other) == name;
-    if !images.iter().any(is_like_it) {
+    if !(of.shares_id && images.iter().any(is_like_it)) {
         return number;
     }
     let began = recording.about.clock.seconds(of.about.began);
@@ -337,7 +337,7 @@ mod tests {
     fn processes_that_share_an_id_and_a_name_are_told_apart() {
         let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/forks.memtoll");
         let mut recording = Recording::open(golden.as_ref()).unwrap();
-        recording.images.iter_mut().for_each(|image| image.about.pid = 7);
+        recording.images.iter_mut().for_each(|image| (image.about.pid, image.shares_id) = (7, true));
         let name = |index: usize| again(&recording, index, |image| image.about.pid.to_string());
         assert!(recording.images.len() > 1 && recording.images[1].process == 1);
         assert_ne!(name(0), name(1));

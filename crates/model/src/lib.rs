@@ -75,6 +75,8 @@ pub struct Image {
     pub previous: Option<usize>,
     /// Its process: the first image that ran in it. The system uses ids of processes again.
     pub process: usize,
+    /// Whether another process of the run had its id.
+    pub shares_id: bool,
     /// Nodes of [`Recording::stacks`], by the ids that events and costs have.
     nodes: Vec<StackId>,
     summary: Option<BlockRef>,

@@ -16,7 +16,7 @@ use memtoll_trace::meta::{
 use memtoll_trace::reader::{BlockRef, Error, Reader};
 use memtoll_trace::symbols::Symbols;
 use memtoll_trace::unreadable::{Fault, Unreadable};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -283,6 +283,7 @@ fn by_number(modules: &[Module]) -> FxHashMap<u16, &Module> {
 /// Marks the images that others shared a process with, before or after them.
 fn mark_shared_processes(images: &mut [Image]) {
     let mut last: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut shared_ids: FxHashSet<u32> = FxHashSet::default();
     for index in 0..images.len() {
         let is_forked = images[index].about.forked_from.is_some();
         let earlier = last.insert(images[index].about.pid, index);
@@ -292,7 +293,11 @@ fn mark_shared_processes(images: &mut [Image]) {
         for shares in previous.into_iter().flat_map(|previous| [previous, index]) {
             images[shares].shares_process = true;
         }
+        if earlier != previous {
+            shared_ids.insert(images[index].about.pid);
+        }
     }
+    images.iter_mut().for_each(|image| image.shares_id = shared_ids.contains(&image.about.pid));
 }
 
 /// Whether its process ended, so that a later one of its id is another one.
@@ -314,6 +319,7 @@ fn new_image(about: meta::Image) -> Image {
         shares_process: false,
         previous: None,
         process: 0,
+        shares_id: false,
         modules: Vec::new(),
         files: Vec::new(),
         node_blocks: Vec::new(),
@@ -358,15 +364,15 @@ mod tests {
         let mut images = Recording::open(golden.as_ref()).unwrap().images;
         images.truncate(2);
         images.iter_mut().for_each(|image| (image.about.pid, image.about.forked_from) = (7, None));
-        for (exit, second) in [(Exit::Exec, (0, Some(0), true)), (Exit::Code(0), (1, None, false))] {
+        for (exit, second) in [(Exit::Exec, (0, Some(0), true, false)), (Exit::Code(0), (1, None, false, true))] {
             images[0].end.as_mut().unwrap().exit = exit;
             images.iter_mut().for_each(|image| image.shares_process = false);
             mark_shared_processes(&mut images);
             let [first, found] = [0, 1].map(|at| {
                 let image = &images[at];
-                (image.process, image.previous, image.shares_process)
+                (image.process, image.previous, image.shares_process, image.shares_id)
             });
-            assert_eq!((first, found), ((0, None, second.2), second));
+            assert_eq!((first, found), ((0, None, second.2, second.3), second));
         }
     }
 }
