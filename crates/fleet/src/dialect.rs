@@ -13,8 +13,8 @@ pub struct Dialect {
     pub merged: &'static str,
     /// Each stack with each of its functions, of the stacks that meet a condition.
     pub callers: fn(condition: &str) -> String,
-    /// Each stack that meets a condition, with the function and the frame that lead it (`site`, `site_frame`). Where the run
-    /// has one of these functions there, of which there is at least one, the first other one leads, if there is any.
+    /// Each stack that meets a condition, with the function and the frame that lead it (`site`, `site_frame`). Where the stored
+    /// ones are a wrapper's, the first function that is no wrapper leads, if there is one. `wrappers`: their keys, at least one.
     pub led: fn(condition: &str, wrappers: &str) -> String,
     /// The type of a column.
     pub column: fn(Kind) -> &'static str,

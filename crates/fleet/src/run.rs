@@ -116,7 +116,7 @@ pub struct Total {
 pub struct Stack {
     /// A digest of build ids and addresses.
     pub id: Id,
-    /// What reports show of it, from the allocation outwards: each function once, however often it is called there.
+    /// What reports show of it, from the allocation outwards: each function once.
     pub shown: Vec<Shown>,
     /// Which of these leads: the first that reports of this run do not fold.
     pub leads: usize,
