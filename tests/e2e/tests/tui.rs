@@ -44,7 +44,7 @@ fn parameters_tell_overloads_apart() {
     let program = program_with("same_names.cpp", &["-O2", "-ldl"]);
     let recording = Target::new(program).env("IS_SECOND", "1").record();
     let folder = scratch();
-    let terminal = Terminal::start(&shows(&recording, folder.path())).wait_for("Worst lines").wait_for("Findings");
+    let terminal = Terminal::start(&shows(&recording, folder.path())).wait_for("2 Lines").press("2").wait_for("made(");
     let shown = terminal.press("q").finish();
     assert!(["made(int)", "made(long)"].iter().all(|overload| shown.contains(overload)), "{shown}");
 }
