@@ -126,17 +126,21 @@ int main(void) {
     return record(name, compile(name, source, "home/ann/phases.c", "-g"));
 }
 
-/** A thread that waits for the lock of malloc, which the first thread holds for 300 ms. */
+/** A thread that waits for the lock of malloc, which another one holds for half a second. */
 function locked() {
     const heap = `#include <stddef.h>
 #include <pthread.h>
 #include <unistd.h>
 void *__libc_malloc(size_t size);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+volatile int is_held;
 void *malloc(size_t size) {
     pthread_mutex_lock(&lock);
     void *block = __libc_malloc(size);
-    if (size == 7777) usleep(300000);
+    if (size == 7777) {
+        is_held = 1;
+        usleep(500000);
+    }
     pthread_mutex_unlock(&lock);
     return block;
 }
@@ -144,11 +148,13 @@ void *malloc(size_t size) {
     const source = `#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+extern volatile int is_held;
 static void *holds(void *unused) { free(malloc(7777)); return 0; }
 __attribute__((noinline)) static void waits(void) { free(malloc(100)); __asm__ volatile(""); }
 int main(void) {
     pthread_t id; pthread_create(&id, 0, holds, 0);
-    usleep(50000); waits(); pthread_join(id, 0);
+    while (!is_held) usleep(1000);
+    usleep(20000); waits(); pthread_join(id, 0);
     return 0;
 }
 `;

@@ -3,7 +3,7 @@
 use super::sparse_values::SparseRows;
 use super::{DETAILS, Detail, PARTS, joined, write_part};
 use crate::bounded_tree::{Ranked, Tree};
-use crate::metrics::{Values, add, values};
+use crate::metrics::{NOTHING, Values, add, values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::Slice;
@@ -189,7 +189,12 @@ impl Parts {
                 place(row).into_iter().for_each(|place| adding.add(place, &values(&row.metrics, &open.tariff)));
             }
             let sites = adding.finish();
-            shape.each(&selected.sums, |branch, sums, _| adding.add(nodes[branch], &values(sums, &open.tariff)));
+            shape.each(&selected.sums, |branch, sums, _| {
+                let values = values(sums, &open.tariff);
+                if values != NOTHING {
+                    adding.add(nodes[branch], &values);
+                }
+            });
             Ok::<_, NoAnswer>(Part { head: open.slice(&selected, slice), nodes: adding.finish(), sites })
         };
         let mut all = Vec::with_capacity(PARTS);
@@ -252,14 +257,12 @@ impl RowSums {
         }
     }
 
-    /// The sums in the order of numbers, and nothing is added up any more. What is nothing is left out.
+    /// The sums in the order of numbers, and nothing is added up any more.
     fn finish(&mut self) -> SparseRows {
         let mut rows = SparseRows::default();
         for (number, place) in self.places.iter_mut().enumerate().filter(|(_, place)| **place > 0) {
             let values = &self.sums[std::mem::take(place) as usize - 1];
-            if values.iter().any(|&value| value > 0.0) {
-                rows.push(number, values);
-            }
+            rows.push(number, values);
         }
         self.sums.clear();
         rows
@@ -276,7 +279,6 @@ fn key(row: &Row) -> SiteKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::NOTHING;
 
     #[test]
     fn rows_of_one_number_add_up_in_the_order_of_numbers() {
@@ -286,10 +288,10 @@ mod tests {
             values
         };
         let mut sums = RowSums::default();
-        for (number, value) in [(7, 1.0), (2, 3.0), (4, 0.0), (7, 2.5)] {
+        for (number, value) in [(7, 1.0), (2, 3.0), (4, 0.0), (7, 2.5), (4, 0.0)] {
             sums.add(number, &row(value));
         }
-        assert_eq!(sums.finish().iter().collect::<Vec<_>>(), [(2, row(3.0)), (7, row(3.5))]);
+        assert_eq!(sums.finish().iter().collect::<Vec<_>>(), [(2, row(3.0)), (4, NOTHING), (7, row(3.5))]);
         sums.add(4, &row(1.0));
         assert_eq!(sums.finish().iter().collect::<Vec<_>>(), [(4, row(1.0))], "what was added up is forgotten");
     }
