@@ -74,6 +74,9 @@ export function TimelineBand() {
     const seesFaults = recording.metrics.find((one) => one.name === "faults")?.known ?? false;
     const free = useMemo(beside, [width]);
     const pixels = Math.max(1, width - free.left - free.right);
+    // What comes later than the render that asked for it looks at the width that there is then.
+    const across = useRef(pixels);
+    across.current = pixels;
     const strip = useRef<((span: Span) => void) | null>(null);
     const latestWay = useWay();
     const way = useRef(latestWay);
@@ -81,7 +84,7 @@ export function TimelineBand() {
 
     const stacks = useStacks((isNew) => {
         if (plot.current) plot.current.stack = stacks.best(now.current);
-        if (isNew) stacks.refine(now.current, pixels);
+        if (isNew) stacks.refine(now.current, across.current);
     });
     const stacking = useRef(stacks);
     stacking.current = stacks;
@@ -94,11 +97,11 @@ export function TimelineBand() {
 
     /** Asks for narrower intervals, if there are any. */
     const refine = () => {
-        stacking.current.refine(now.current, pixels);
+        stacking.current.refine(now.current, across.current);
         clearTimeout(later.current.ask);
         later.current.ask = window.setTimeout(() => {
             const best = bestOf(known, now.current, end);
-            if (!source.asks || known.length === 0 || best.allocations === null || !isCoarse(best, now.current, pixels)) return;
+            if (!source.asks || known.length === 0 || best.allocations === null || !isCoarse(best, now.current, across.current)) return;
             const { from, to } = now.current;
             const beside = (to - from) / 2;
             load(within({ from: from - beside, to: to + beside }, end)).then(
@@ -111,6 +114,8 @@ export function TimelineBand() {
             );
         }, 60);
     };
+
+    useEffect(() => void (width > 0 && refine()), [width]);
 
     /** Shows a span at once; the address and the buttons follow when it rests. */
     const see = (span: Span) => {

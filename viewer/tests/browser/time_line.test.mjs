@@ -140,6 +140,17 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     server.stop();
 });
 
+test("a link into a part of the time has that part's narrow intervals", async (t) => {
+    const end = report(recordings.phases).seconds * 1e9;
+    const [left, right] = [0.5, 0.51].map((share) => Math.round(end * share));
+    const { page, problems } = await viewed(t, "phases", `left=${left}&right=${right}`);
+    const asked = [];
+    page.on("request", (request) => request.url().endsWith("/answer") && asked.push(JSON.parse(request.postData())));
+    await page.reload();
+    await becomes(() => asked.some(({ query }) => query?.view?.activity && query.when.span?.to_ns - query.when.span?.from_ns < end * 0.03), true);
+    assert.deepEqual(problems, []);
+});
+
 test("lanes follow the zoom of the time line", async () => {
     const server = await start(recordings.phases);
     const { page, problems, close } = await open(`${server.url}#view=threads`);
