@@ -428,7 +428,9 @@ mod tests {
         IsStack,
     }
 
-    fn changes() -> impl Strategy<Value = (u64, u64, Change)> {
+    const PAGE: u64 = 0x1000;
+
+    fn changes() -> impl Strategy<Value = (u64, Bytes, Change)> {
         let kinds = [Kind::Anonymous, Kind::Loader, Kind::File, Kind::Globals].map(Change::Map);
         let others = [Change::GivenBack, Change::Unmap, Change::Protect, Change::IsStack];
         let change = prop_oneof![
@@ -437,18 +439,19 @@ mod tests {
             3 => (1..4u32).prop_map(Change::Owned),
             1 => proptest::sample::select(others.to_vec()),
         ];
-        // Many changes begin where others do.
-        (prop_oneof![Just(4), 0..30u64], 1..12u64, change)
+        // Many changes begin where others do. All lie at pages, as the kernel's do.
+        let start = prop_oneof![Just(4), 0..30u64].prop_map(|page| page * PAGE);
+        (start, (1..12u64).prop_map(|pages| Bytes(pages * PAGE)), change)
     }
 
     proptest! {
         #[test]
         fn what_the_kernel_told_before_changes_nothing(changes in proptest::collection::vec(changes(), 1..40)) {
             let (mut space, mut plain) = (AddressSpace::default(), AddressSpace::default());
-            for (number, (start, pages, change)) in changes.into_iter().enumerate() {
+            for (number, (start, length, change)) in changes.into_iter().enumerate() {
                 plain.told = RangeMap::new();
                 for space in [&mut space, &mut plain] {
-                    let (length, at) = (Bytes(pages), Ticks(number as u64));
+                    let at = Ticks(number as u64);
                     match change {
                         Change::Map(kind) => space.map(start, length, kind),
                         Change::Owned(node) => space.owned(start, length, NodeId::new(node), Kind::Anonymous, at),
@@ -458,7 +461,7 @@ mod tests {
                         Change::IsStack => space.is_stack(start),
                     }
                 }
-                let known = |space: &AddressSpace, page| space.find(page).map(|(_, mapping)| Mapping { end: 0, ..*mapping });
+                let known = |space: &AddressSpace, page| space.find(page * PAGE).map(|(_, mapping)| Mapping { end: 0, ..*mapping });
                 for page in 0..64 {
                     prop_assert_eq!(known(&space, page), known(&plain, page), "page {}", page);
                 }
