@@ -55,7 +55,7 @@ uint32_t chunks_allowed(const wire::ArenaHeader* arena) {
 void bring(uint32_t number) { footprint::bring(session.chunk(number), sizeof(wire::Chunk)); }
 
 // kNoChunk if there is none. `away`: this process does not have these chunks in memory. They come by a write: where a page
-// comes because it is read, the kernel brings its neighbours, too, which then stay. So would a chunk that another took meanwhile.
+// comes because it is read, the kernel brings its neighbours, too, which then stay.
 uint32_t pop_chunk(std::atomic<uint64_t>& stack, bool away) {
     uint64_t head = stack.load(std::memory_order_acquire);
     for (;;) {
@@ -65,6 +65,7 @@ uint32_t pop_chunk(std::atomic<uint64_t>& stack, bool away) {
         const uint64_t next = session.chunk(number)->next_free.load(std::memory_order_relaxed);
         const uint64_t tag = (head >> 32) + 1;
         if (stack.compare_exchange_strong(head, tag << 32 | next, std::memory_order_acq_rel)) return number;
+        // Another one is taken instead: this one would stay.
         if (away) kernel::forget_shared(session.chunk(number), sizeof(wire::Chunk));
     }
 }
