@@ -48,6 +48,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Code {
+    own_heap::keep_freed_memory();
     // clap says what is missing.
     let Some(file) = arguments.shown.file() else { return Code::Usage };
     let output = arguments.output.clone().unwrap_or_else(|| beside(file));
@@ -59,7 +60,6 @@ pub fn run(arguments: &Arguments) -> Code {
         Ok(None) => return Code::Usage,
         Err(error) => return exit::fail(error, Code::Usage),
     };
-    own_heap::keep_freed_memory();
     let options = Options { keep_paths: arguments.keep_paths, sources: arguments.sources, ..options() };
     match write_page(&shown.recording, shown.compared(), &output, &options) {
         Err(failure) => failure.say(),

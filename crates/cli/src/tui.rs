@@ -2,6 +2,7 @@
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
+use crate::own_heap;
 use memtoll_tui::{End, Opened, show};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> ExitCode {
+    own_heap::keep_freed_memory();
     let all: Result<Vec<_>, _> = arguments.files.iter().map(|file| arguments.names.open(file)).collect();
     let all = match all {
         Ok(all) => &*all.leak(),

@@ -4,6 +4,7 @@ mod fleet;
 
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code};
+use crate::own_heap;
 use crate::shown_recordings::ShownArguments;
 use clap::{ArgGroup, ValueHint};
 use memtoll_model::Recording;
@@ -60,6 +61,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Code {
+    own_heap::keep_freed_memory();
     if let Some(store) = &arguments.store {
         return fleet::show(store, arguments);
     }

@@ -348,7 +348,7 @@ impl<C: Chapters> Adding<'_, C> {
         rows.each(|node, extra, metrics| {
             let by = live_of(metrics);
             let site = sums.change(node, extra, by);
-            sums.counts(site).add(metrics);
+            sums.add_numbers(site, metrics.numbers());
             if by != Live::default() {
                 changes.push((site as u32, by));
             }
@@ -407,8 +407,7 @@ impl<C: Chapters> Adding<'_, C> {
                     changes.push((site as u32, row.change));
                 }
                 if counts {
-                    let sum = self.sums.counts(site);
-                    row.happened.for_each(|(place, more)| sum.add_number(place, more));
+                    self.sums.add_numbers(site, row.happened);
                 }
             }
         }

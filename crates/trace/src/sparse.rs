@@ -7,12 +7,12 @@ const WORD: usize = 9;
 /// Places that numbers can have.
 pub const PLACES: usize = 8 * WORD;
 
-/// Packs numbers other than 0, each with its place below [`PLACES`], in ascending order.
-pub fn pack(out: &mut Vec<u8>, numbers: impl Iterator<Item = (usize, u64)>) {
+/// Packs numbers, at most [`PLACES`].
+pub fn pack(out: &mut Vec<u8>, numbers: &[u64]) {
     let start = out.len();
     out.extend_from_slice(&[0; WORD]);
     let mut present = 0u128;
-    for (place, number) in numbers {
+    for (place, &number) in numbers.iter().enumerate().filter(|(_, number)| **number != 0) {
         present |= 1 << place;
         put_varint(out, number);
     }
@@ -72,7 +72,9 @@ mod tests {
         let mut packed = Vec::new();
         let starts = rows.clone().map(|row| {
             let start = packed.len();
-            pack(&mut packed, row.into_iter());
+            let mut numbers = [0; PLACES];
+            row.into_iter().for_each(|(place, number)| numbers[place] = number);
+            pack(&mut packed, &numbers);
             start
         });
         for (start, row) in starts.into_iter().zip(rows) {

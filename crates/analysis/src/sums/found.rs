@@ -71,9 +71,7 @@ impl SpanSites {
         let mut is_told = vec![false; self.costs.len()];
         let mut tell = |node, of, metrics: &mut Metrics| {
             metrics.cut_off = if is_cut_off(node) { metrics.events } else { 0 };
-            if *metrics != Metrics::default() {
-                take(node, of, metrics);
-            }
+            take(node, of, metrics);
         };
         for (node, of, metrics) in self.sites.iter() {
             let of = self.thread.map_or(of, |thread| u64::from(thread.get()));
@@ -88,7 +86,8 @@ impl SpanSites {
             }
             tell(node, of, &mut metrics);
         }
-        for ((node, of, metrics), _) in self.costs.iter().zip(is_told).filter(|(_, is_told)| !is_told) {
+        let is_left = |((.., metrics), is_told): &(&(_, _, Metrics), bool)| !is_told && *metrics != Metrics::default();
+        for ((node, of, metrics), _) in self.costs.iter().zip(is_told).filter(is_left) {
             tell(*node, *of, &mut metrics.clone());
         }
     }

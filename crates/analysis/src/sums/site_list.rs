@@ -167,7 +167,7 @@ impl Sites {
 
     fn pack(&mut self, metrics: &Priced) -> Place {
         let start = self.packed.len();
-        sparse::pack(&mut self.packed, metrics.numbers());
+        sparse::pack(&mut self.packed, &metrics.values());
         Place::Packed(start)
     }
 }

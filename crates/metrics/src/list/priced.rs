@@ -70,7 +70,8 @@ macro_rules! sums {
             }
 
             /// All numbers: the counts, and what adds up beside them.
-            fn values(&self) -> [u64; FIELDS] {
+            #[inline]
+            pub fn values(&self) -> [u64; FIELDS] {
                 let mut values = [0; FIELDS];
                 let (counts, sums) = values.split_at_mut(COUNTS.len());
                 counts.copy_from_slice(&self.counts.values());
@@ -127,11 +128,6 @@ impl Priced {
             *left = left.saturating_sub(*field(&mut part));
         }
         self
-    }
-
-    /// Its numbers that are not 0, each with its place among all.
-    pub fn numbers(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.values().into_iter().enumerate().filter(|(_, value)| *value != 0)
     }
 
     /// Adds to the number in a place what another one has there.

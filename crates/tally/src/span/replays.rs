@@ -6,7 +6,6 @@ use super::{Adding, Chapters, Live, Peak, Row, Shares, live_of, push_until, shar
 use crate::{Aggregator, Select};
 use memtoll_trace::chapter::Chapter;
 use memtoll_trace::ids::NodeId;
-use memtoll_trace::metrics::Metrics;
 use memtoll_trace::unreadable::Unreadable;
 
 /// Chapters whose events are replayed.
@@ -88,9 +87,7 @@ impl<C: Chapters> Adding<'_, C> {
             self.sums.live[site] = now;
             (metrics.live_bytes, metrics.live_blocks) = Live::default();
             (metrics.peak_bytes, metrics.peak_blocks) = Live::default();
-            if metrics != Metrics::default() {
-                self.sums.counts(site).add(&metrics);
-            }
+            self.sums.add_numbers(site, metrics.numbers());
             changes.push((site as u32, minus(now, was)));
         }
         // Each chapter has its place.

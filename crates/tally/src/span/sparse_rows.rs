@@ -104,7 +104,7 @@ impl Rows for SparseRows {
         let (change, at_peak) = ((live_bytes, live_blocks), (peak_bytes, peak_blocks));
         let numbers = self.numbers.len() as u32;
         self.heads.push(Head { node, thread, numbers, before, change, at_peak });
-        sparse::pack(&mut self.numbers, happened.numbers());
+        sparse::pack(&mut self.numbers, &happened.values());
     }
 
     fn finish(&mut self) {

@@ -3,10 +3,9 @@
 use super::Span;
 use super::slices::{Before, Slices};
 use crate::span::sparse_rows::{SparseRow, SparseRows};
-use crate::zeroed_memory::List;
 use crate::{Part, Select};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo};
-use memtoll_trace::metrics::Metrics;
+use memtoll_trace::metrics::{COUNTS, Metrics};
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 use rustc_hash::FxHashMap;
 
@@ -23,13 +22,24 @@ pub(super) fn minus(live: Live, was: Live) -> Live {
     (live.0.wrapping_sub(was.0), live.1.wrapping_sub(was.1))
 }
 
-/// Thousands of sums of hundreds of bytes: they grow without being copied, in memory that the last question has left.
-struct Counts(List<Metrics>);
+/// Numbers of sites, by the place of their count. Most counts have none in a span: these take no memory.
+struct Columns(Vec<Vec<u64>>);
 
-impl Default for Counts {
-    fn default() -> Counts {
-        // SAFETY: counts are integers, so zeros are counts.
-        Counts(unsafe { List::looked_up(16) })
+impl Default for Columns {
+    fn default() -> Columns {
+        Columns(vec![Vec::new(); COUNTS.len()])
+    }
+}
+
+impl Columns {
+    /// What a site has, if there is any.
+    fn of(&self, site: usize) -> Option<Metrics> {
+        let (mut values, mut any) = ([0; COUNTS.len()], 0);
+        for (value, column) in values.iter_mut().zip(&self.0).filter(|(_, column)| site < column.len()) {
+            *value = column[site];
+            any |= *value;
+        }
+        (any != 0).then(|| Metrics::of_values(values))
     }
 }
 
@@ -44,9 +54,7 @@ pub(super) struct Sums {
     /// What was live when the span began.
     before: Vec<Live>,
     /// What happened in the span. Live bytes and peaks of these mean nothing.
-    counts: Counts,
-    /// Where that stands, and one more; 0: nothing happened.
-    places: Vec<u32>,
+    happened: Columns,
     /// What was live when the first chapter of the span began.
     pub live_at_begin: Vec<Live>,
     /// What each chapter of the span changed.
@@ -88,16 +96,16 @@ impl Sums {
         site
     }
 
-    /// What happened at a site.
-    pub fn counts(&mut self, site: usize) -> &mut Metrics {
-        if self.places.len() <= site {
-            self.places.resize(self.sites.len(), 0);
-        }
-        if self.places[site] == 0 {
-            self.counts.0.push(Metrics::default());
-            self.places[site] = self.counts.0.len() as u32;
-        }
-        &mut self.counts.0[self.places[site] as usize - 1]
+    /// Adds numbers to what happened at a site, each with the place of its count.
+    pub fn add_numbers(&mut self, site: usize, numbers: impl Iterator<Item = (usize, u64)>) {
+        numbers.for_each(|(place, more)| {
+            let column = &mut self.happened.0[place];
+            if column.len() <= site {
+                column.reserve_exact(self.sites.capacity() - column.len());
+                column.resize(self.sites.len(), 0);
+            }
+            column[site] = COUNTS[place].adds.together(column[site], more);
+        });
     }
 
     /// As if all chapters had been passed that are before one.
@@ -182,8 +190,8 @@ impl Sums {
     }
 
     pub fn finish(self, shares: Vec<Live>, peak_time: u64, peak_with_mappings: PeakWithMappings) -> Span {
-        let Sums { sites, live, before, counts, places, curve, .. } = self;
-        Span { sites: Sites { sites, live, before, shares, counts, places }, curve, peak_time, peak_with_mappings }
+        let Sums { sites, live, before, happened, curve, .. } = self;
+        Span { sites: Sites { sites, live, before, shares, happened }, curve, peak_time, peak_with_mappings }
     }
 }
 
@@ -194,8 +202,7 @@ pub struct Sites {
     live: Vec<Live>,
     before: Vec<Live>,
     shares: Vec<Live>,
-    counts: Counts,
-    places: Vec<u32>,
+    happened: Columns,
 }
 
 impl Sites {
@@ -211,12 +218,12 @@ impl Sites {
     pub fn iter(&self) -> impl Iterator<Item = (Option<NodeId>, u64, Option<Metrics>)> {
         let live_of = |all: &[Live], site: usize| all.get(site).copied().unwrap_or_default();
         self.sites.iter().enumerate().map(move |(site, (node, extra))| {
-            let place = self.places.get(site).copied().unwrap_or(0);
             let [live, peak, before] = [&self.live, &self.shares, &self.before].map(|all| live_of(all, site));
-            if place == 0 && (live, peak, before.1) == (Live::default(), Live::default(), 0) {
+            let happened = self.happened.of(site);
+            if happened.is_none() && (live, peak, before.1) == (Live::default(), Live::default(), 0) {
                 return (*node, *extra, None);
             }
-            let happened = self.counts.0.get((place as usize).wrapping_sub(1)).copied().unwrap_or_default();
+            let happened = happened.unwrap_or_default();
             let ((live_bytes, live_blocks), (peak_bytes, peak_blocks)) = (live, peak);
             let live_before = happened.live_before.wrapping_add(before.1);
             let metrics = Metrics { live_bytes, live_blocks, peak_bytes, peak_blocks, live_before, ..happened };
