@@ -15,10 +15,11 @@ use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
-use memtoll_model::{Kept, Recording};
+use memtoll_model::{Frames, Kept, Recording};
 use memtoll_text::format;
 use memtoll_trace::path::last_part;
 use memtoll_trace::snapshot::{Cause, Snapshot};
+use memtoll_trace::symbols::file_name;
 use serde::Serialize;
 
 /// The balance of a process's pages.
@@ -121,6 +122,9 @@ pub struct GlobalRow {
     pub symbol: String,
     /// Path of the program or library.
     pub module: String,
+    /// Its name, as its program was called.
+    #[serde(skip)]
+    pub module_name: String,
     /// Source file and line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -137,14 +141,15 @@ impl GlobalRow {
         Some(format!("{}:{}", last_part(self.file.as_deref()?), self.line?))
     }
 
-    fn new(of: GlobalVariable) -> GlobalRow {
+    fn new(frames: &Frames, of: GlobalVariable) -> GlobalRow {
         let GlobalVariable { symbol, module, bytes, size } = of;
+        let module_name = file_name(frames.shown(&module)).to_owned();
         let (symbol, file, line) = match symbol {
             Symbol::Variable { name, file, line, .. } => (name, file, line),
             Symbol::Small => ("(variables below 256 B)".to_owned(), None, None),
             Symbol::Nothing => ("(no symbol)".to_owned(), None, None),
         };
-        GlobalRow { symbol, module, file, line, bytes, size }
+        GlobalRow { symbol, module, module_name, file, line, bytes, size }
     }
 }
 
@@ -307,7 +312,7 @@ impl<'r> Resident<'r> {
             kernel: [found.kernel.0, found.kernel.1],
             allocator: found.unit.allocator().to_owned(),
             pins: found.pins.iter().map(pin).collect(),
-            globals_by_symbol: globals_by_symbol.into_iter().map(GlobalRow::new).collect(),
+            globals_by_symbol: globals_by_symbol.into_iter().map(|of| GlobalRow::new(&recording.frames, of)).collect(),
             held_below: found
                 .held_below
                 .map(|held| HeldBelow { place: Place::of(&recording.frames, held.frame), alone: held.alone }),

@@ -7,7 +7,6 @@ use memtoll_query::wastes::shown;
 use memtoll_text::format;
 use memtoll_text::table::Table;
 use memtoll_trace::snapshot::Cause;
-use memtoll_trace::symbols::file_name;
 
 /// The balance and who pins.
 pub fn render(resident: &Resident, rows: usize, width: Option<usize>) -> String {
@@ -142,7 +141,7 @@ fn globals(resident: &Resident, width: Option<usize>) -> String {
     for row in shown {
         let place = row.place().map_or(String::new(), |place| format!(" {place}"));
         let size = row.size.map_or(String::new(), format::bytes);
-        let variable = format!("{}{place} in {}", row.symbol, file_name(&row.module));
+        let variable = format!("{}{place} in {}", row.symbol, row.module_name);
         table.add([format::bytes(row.bytes), size, variable]);
     }
     let mut text = "\nGlobal variables\n".to_owned() + &table.render(width);

@@ -16,7 +16,6 @@ use memtoll_query::query::List;
 use memtoll_query::resident::{GlobalRow, Resident};
 use memtoll_query::resident_map::MapOwners;
 use memtoll_query::{Query, Shown, View, resident_words};
-use memtoll_trace::symbols::file_name;
 use std::cmp::Reverse;
 
 /// Areas of a map, those with most bytes in memory: browsers draw nothing on a canvas of more than 32,767 pixels.
@@ -104,7 +103,7 @@ impl Recordings<'_> {
         let globals = of.large_globals();
         let global = |row: &GlobalRow| GlobalOfResident {
             symbol: row.symbol.clone(),
-            module: file_name(&row.module).to_owned(),
+            module: row.module_name.clone(),
             place: row.place().unwrap_or_default(),
             bytes: row.bytes,
             size: row.size,

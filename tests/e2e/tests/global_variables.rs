@@ -89,7 +89,10 @@ fn libraries_without_symbols_have_what_they_export() {
 
 #[test]
 fn the_report_has_the_largest_ten() {
-    let recording = Target::new(program()).record_alone();
+    let folder = scratch();
+    let link = folder.path().join("other-name");
+    std::os::unix::fs::symlink(program(), &link).unwrap();
+    let recording = Target::new(&link).record_alone();
     let text = recording.text(&["--resident"]);
     let section = text.split("\nGlobal variables\n").nth(1).expect("a section").split("\n\n").next().unwrap();
     let lines: Vec<&str> = section.lines().collect();
@@ -98,6 +101,8 @@ fn the_report_has_the_largest_ten() {
     let place = |text| line("globals.cpp", text).unwrap();
     assert_eq!(words(3), format!("3.0 MiB 3.0 MiB fill()::buffer {}", place("buffer[3")));
     assert_eq!(words(4), format!("2.5 MiB 5.0 MiB half {}", place("half[5")));
+    // As the program was called, which lines are, too.
+    assert!(lines[3].ends_with(" in other-name"), "{section}");
     assert!(section.contains("(no symbol) in lib_globals"), "{section}");
     let all = Globals::of(&recording).0;
     let bytes: u64 = all[10..].iter().map(|row| row["bytes"].as_u64().unwrap()).sum();
