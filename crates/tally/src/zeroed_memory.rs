@@ -15,6 +15,9 @@ use std::ptr::NonNull;
 /// From here on, a table has a mapping of its own. Bytes.
 const MAPPED: usize = 128 << 10;
 
+/// Bytes of a page, or fewer.
+const PAGE: usize = 4 << 10;
+
 /// A slice that owns its memory.
 pub struct Zeroed<T> {
     start: NonNull<T>,
@@ -148,6 +151,12 @@ impl<T: Copy> List<T> {
     #[cold]
     fn lengthen(&mut self, len: usize) {
         self.memory.grow(if len > self.memory.len() { len.next_power_of_two() } else { len });
+        let (was, last) = (self.len * size_of::<T>(), len * size_of::<T>() - 1);
+        // A page that is read first is the kernel's page of zeros, and a second fault replaces it.
+        for at in (was..last).step_by(PAGE).chain([last]) {
+            // SAFETY: it lies in the memory, and it is zero.
+            unsafe { self.memory.start.as_ptr().cast::<u8>().add(at).write_volatile(0) };
+        }
         self.len = len;
     }
 

@@ -1,5 +1,6 @@
 //! Memory of another process, as it was at one instant.
 
+use crate::process_memory::{part, read_parts};
 use std::io;
 
 /// Larger pieces are read by several threads.
@@ -9,7 +10,7 @@ const READERS: usize = 4;
 
 /// Pieces of a process's memory.
 pub struct Copy {
-    pid: libc::pid_t,
+    pid: u32,
     /// In the order of their starts.
     pieces: Vec<Piece>,
     /// Memory from an earlier copy, which need not be got from the system again while a process waits.
@@ -21,25 +22,12 @@ struct Piece {
     bytes: Vec<u8>,
 }
 
-fn read_vector(pid: libc::pid_t, bytes: &mut [u8], from: &[libc::iovec]) -> io::Result<usize> {
-    let into = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    // SAFETY: the local vector is `bytes`; the kernel checks the other process's addresses.
-    match unsafe { libc::process_vm_readv(pid, &raw const into, 1, from.as_ptr(), from.len() as libc::c_ulong, 0) } {
-        -1 => Err(io::Error::last_os_error()),
-        count => Ok(count as usize),
-    }
-}
-
-fn part(address: u64, bytes: usize) -> libc::iovec {
-    libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes }
-}
-
 /// Reads all of it.
-fn read_piece(pid: libc::pid_t, start: u64, bytes: &mut [u8]) -> io::Result<()> {
+fn read_piece(pid: u32, start: u64, bytes: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < bytes.len() {
         let left = bytes.len() - done;
-        match read_vector(pid, &mut bytes[done..], &[part(start + done as u64, left)])? {
+        match read_parts(pid, &mut bytes[done..], &[part(start + done as u64, left)])? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => done += count,
         }
@@ -49,11 +37,11 @@ fn read_piece(pid: libc::pid_t, start: u64, bytes: &mut [u8]) -> io::Result<()> 
 
 impl Copy {
     pub fn of(pid: u32) -> Copy {
-        Copy { pid: pid as libc::pid_t, pieces: Vec::new(), spare: Vec::new() }
+        Copy { pid, pieces: Vec::new(), spare: Vec::new() }
     }
 
     pub fn pid(&self) -> u32 {
-        self.pid as u32
+        self.pid
     }
 
     /// Forgets all pieces.
@@ -126,7 +114,7 @@ impl Copy {
             let now = &left[..left.len().min(AT_A_TIME)];
             let from: Vec<libc::iovec> = now.iter().map(|address| part(*address, 8)).collect();
             let mut bytes = vec![0; now.len() * 8];
-            let count = read_vector(self.pid, &mut bytes, &from).unwrap_or(0) / 8;
+            let count = read_parts(self.pid, &mut bytes, &from).unwrap_or(0) / 8;
             let words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
             found.extend(now[..count].iter().copied().zip(words));
             let is_cut = count < now.len();
