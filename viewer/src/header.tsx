@@ -66,8 +66,8 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
                 </button>
             ))}
             {isPart ? (
-                <button class="selection" onClick={() => go({ from: null, to: null })} title="Select the whole run (Esc)">
-                    {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}, {time(to - from)} <span aria-hidden="true">×</span>
+                <button class="selection" onClick={() => go({ from: null, to: null })} title={`${time(to - from)}. Select the whole run (Esc)`}>
+                    {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}<span class="length">, {time(to - from)}</span> <span aria-hidden="true">×</span>
                 </button>
             ) : look !== "last" ? (
                 <button class="selection" onClick={() => go({ look: "" })} title="Select the whole run">
@@ -197,7 +197,7 @@ function Who() {
                     <span class="word">filter</span>
                     <input
                         value={filter}
-                        placeholder="regular expression"
+                        placeholder="regex"
                         aria-label="filter"
                         title="Only call stacks in which a function, a file or a module matches. Enter applies it."
                         onInput={(event) => setFilter(event.currentTarget.value)}

@@ -232,6 +232,7 @@ const MAKERS = {
     git: () => record("git", "git", "--no-pager", "-C", join(import.meta.dirname, "../../.."), "log", "--stat", "-n", "20", "--format=%h"),
     python: () => record("python", "python3", "-c", "import json; rows = [{'id': i, 'name': f'user{i}'} for i in range(20000)]; print(len(json.dumps(json.loads(json.dumps(rows)))))"),
     "short-lived": shortLived,
+    "short-command": shortCommand,
     spike,
     "right-to-left": rightToLeft,
     single,
@@ -341,6 +342,13 @@ function together() {
     const name = "a-file-with-a-name-that-is-longer-than-its-column";
     run("strip", "-o", name, "waiting");
     return record("together", "sh", "-c", `./wrapped; ./${name}`);
+}
+
+/** The same from a command of 23 letters. */
+function shortCommand() {
+    assert.ok(recordings.wrapped && recordings.waiting, "their programs are there");
+    writeFileSync(join(folder, "two-programs.sh"), "#!/bin/sh\n./wrapped\n./waiting\n", { mode: 0o755 });
+    return record("short-command", "./two-programs.sh", "--all");
 }
 
 /** Processes, one of which executes a second program. */

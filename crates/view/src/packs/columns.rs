@@ -157,10 +157,11 @@ columns! {
         file,
     }
 
-    /// The call sites that cost most CPU time, and the ends of its interval, ns: prices of calls and faults have errors.
+    /// The call sites that cost most CPU time, what it is, and the ends of its interval, ns: prices of calls and faults have errors.
     DearestColumns {
         /// Which of the sites.
         site,
+        value,
         low,
         high,
     }
