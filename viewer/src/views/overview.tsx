@@ -126,7 +126,7 @@ function Cost() {
                         </li>
                     );
                 })}
-                {processor && <li class="soft">shares are of <span title={exact(processor.value, "ns")}>{inDigits(processor)}</span> CPU time</li>}
+                {processor && <li class="soft">shares are of {inDigits(processor)} CPU time</li>}
             </ul>
             <p class="soft">
                 {others > 0 && `${inDigits(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}

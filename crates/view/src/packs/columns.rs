@@ -53,7 +53,7 @@ columns! {
         full,
         /// Name without parameters, with all template arguments: what [`memtoll_analysis::stacks::Cuts`] compare.
         qualified,
-        /// What to write behind the name of one of several functions that share it: its parameters.
+        /// What to write behind the name of one of several functions that share it: parameters, or what else tells it apart.
         parameters,
         /// Path of the source file.
         file,
