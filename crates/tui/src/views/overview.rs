@@ -50,15 +50,15 @@ impl OverviewView {
 /// The bar that adds up, and what its parts are.
 fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
     let parts = parts(balance);
-    let memory = balance.explained().value;
-    let program = balance.program().map(|program| program.value);
-    let heading = match program {
+    let memory = balance.explained();
+    let costs = memory.known_time();
+    let heading = match balance.program() {
         Some(all) => {
-            let share = memory * 100.0 / all;
-            format!("What memory costs: {} of {} CPU time ({share:.1} %)", time(memory), time(all))
+            format!("What memory costs: {costs} of {} CPU time ({})", all.known_time(), memory.share_of(all.value))
         }
-        _ => format!("What memory costs: {} (the kernel did not tell the CPU time)", time(memory)),
+        None => format!("What memory costs: {costs} (the kernel did not tell the CPU time)"),
     };
+    let program = balance.program().map(|program| program.value);
     let mut text = vec![Line::styled(heading, BOLD)];
     let columns = columns_of(&parts.iter().map(|part| part.time.value).collect::<Vec<_>>(), width);
     let piece = |(part, columns): (&Part, usize)| Span::styled(part.kind.fill().repeat(columns), part.kind.style());
