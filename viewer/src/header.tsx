@@ -33,6 +33,7 @@ function useLasts(is: boolean): boolean {
 export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     const { recording, damage, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
+    const command = withoutFolders(about.command);
     const lasts = useLasts(useIsStale());
     const reopened = useReopened();
     const isPart = state.from !== null || state.to !== null;
@@ -43,8 +44,8 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     return (
         <header class="top">
             <h1>memtoll</h1>
-            <span class="command" title={about.command}>
-                <bdi>{withoutFolders(about.command)}</bdi>
+            <span class="command" title={about.command} style={{ "--letters": command.length }}>
+                <bdi>{command}</bdi>
             </span>
             <span class="facts">
                 {about.started} UTC{about.duration_ns !== null && ` · ${time(about.duration_ns)}`}
