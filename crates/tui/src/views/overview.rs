@@ -1,5 +1,6 @@
 //! What memory costs of the CPU time, the worst lines, what to change.
 
+use super::lines::Digits;
 use super::{Known, Shown, advice, lines};
 use crate::colors::{BOLD, SOFT};
 use crate::cpu_time_parts::{Part, parts};
@@ -104,9 +105,9 @@ fn memory(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
 fn worst(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
     let Found::Table(table) = &answer.shown else { return Vec::new() };
     let metric = shown.state.metric;
-    let heading = format!("Worst lines by {}{}", metric.about().title, lines::shares_of(answer, metric));
+    let heading = format!("Worst lines by {}{}", metric.about().title, lines::shares_of(answer, metric, Digits::Known));
     let mut text = vec![Line::styled(heading, BOLD)];
-    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, answer, shown, width, &[]));
+    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, (answer, shown), width, &[], Digits::Known));
     text.extend(rows);
     if table.sites.is_empty() {
         text.push(Line::styled("No line allocates anything here.", SOFT));
