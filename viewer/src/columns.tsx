@@ -1,21 +1,53 @@
 // What a reader does to the columns of a table: chooses them, and drags their edges.
 
 import { createContext } from "preact";
-import { useContext, useId, useRef } from "preact/hooks";
+import { useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useShown } from "./context";
 import { useSize } from "./hooks";
 import { titleInRows, type Metric } from "./model/answer";
 import { isHidden, LEAST, MOST, STEP, toggled, withWidth, type TableColumn } from "./model/columns";
 
 /** The column of a metric, and the first one of a table, which says what rows are. */
-export const columnFor = (metric: Metric, isMain: boolean, parts = 1): TableColumn => {
-    const heading = isMain ? textWidth(600, `${titleInRows(metric)} ▾`) : textWidth(400, titleInRows(metric));
-    return { key: metric.name, title: metric.title, parts, width: `minmax(max(${NUMBER}px + var(--edges), (${heading}px + var(--edges) + var(--question)) / ${parts}), 1fr)` };
-};
-export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: "minmax(190px, 12fr)" });
+export const columnFor = (metric: Metric, isMain: boolean, parts = 1): TableColumn => ({ key: metric.name, title: metric.title, parts, width: `minmax(${leastOf(metric, isMain, parts)}px, 1fr)` });
+export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: `minmax(${NAME}px, 12fr)` });
 
-/** The widest number of a row, pixels. */
+/** The least width of names, and the widest number of a row, pixels. */
+export const NAME = 190;
 const NUMBER = 63;
+
+/** The least width of each part of a metric's column, pixels. */
+export function leastOf(metric: Metric, isMain: boolean, parts = 1): number {
+    const [edges, question] = ["--edges", "--question"].map((name) => parseFloat(getComputedStyle(document.documentElement).getPropertyValue(name))) as [number, number];
+    const heading = isMain ? textWidth(600, `${titleInRows(metric)} ▾`) : textWidth(400, titleInRows(metric));
+    return Math.max(NUMBER + edges, (heading + edges + question) / parts);
+}
+
+/** Pixels that a view has beside the panel. */
+function useRoom(): number {
+    const { state } = useShown();
+    const [room, setRoom] = useState(Infinity);
+    useLayoutEffect(() => {
+        const view = document.querySelector("main > :first-child")!;
+        const observer = new ResizeObserver(() => setRoom(view.clientWidth));
+        observer.observe(view);
+        return () => observer.disconnect();
+    }, [state.view]);
+    return room;
+}
+
+/** Columns of metrics that a reader has not hidden. The chosen one stays: the table is sorted by it. */
+export const notHidden = (metrics: Metric[], chosen: Metric, text: string): Metric[] => metrics.filter((one) => one === chosen || !isHidden(text, one.name));
+
+/** As many metrics as a table has room for beside the panel, which has the others. `name`: pixels for names; `widthOf`: those of a metric. */
+export function useFitting(metrics: Metric[], chosen: Metric, name: number, widthOf: (metric: Metric) => number): Metric[] {
+    const { state } = useShown();
+    const room = useRoom();
+    return useMemo(() => {
+        if (!state.panel) return metrics;
+        let left = room - name - widthOf(chosen);
+        return metrics.filter((one) => one === chosen || (left -= widthOf(one)) >= 0);
+    }, [metrics, chosen, state.panel, room]);
+}
 
 let pen: CanvasRenderingContext2D | null = null;
 
@@ -25,9 +57,6 @@ function textWidth(weight: number, text: string): number {
     pen.font = `${weight} 13px ${getComputedStyle(document.body).fontFamily}`;
     return Math.ceil(pen.measureText(text).width);
 }
-
-/** Columns of metrics that a reader has not hidden. The chosen one stays: the table is sorted by it. */
-export const notHidden = (metrics: Metric[], chosen: Metric, text: string): Metric[] => metrics.filter((one) => one === chosen || !isHidden(text, one.name));
 
 export interface Resizing {
     columns: readonly TableColumn[];
@@ -100,8 +129,8 @@ export function Edge({ column }: { column: string }) {
     );
 }
 
-/** A box for each column but that of the chosen metric, which stays. */
-export function ColumnChoice({ metrics, chosen }: { metrics: Metric[]; chosen: Metric }) {
+/** A box for each column but that of the chosen metric, which stays. `shown`: how many there are. */
+export function ColumnChoice({ metrics, chosen, shown }: { metrics: Metric[]; chosen: Metric; shown: number }) {
     const { state, go } = useShown();
     const id = useId();
     const button = useRef<HTMLButtonElement>(null);
@@ -112,10 +141,10 @@ export function ColumnChoice({ metrics, chosen }: { metrics: Metric[]; chosen: M
         menu.current!.style.left = `${left}px`;
         menu.current!.style.top = `${bottom}px`;
     };
-    const hidden = metrics.length - notHidden(metrics, chosen, state.columns).length;
+    const hidden = metrics.length - shown;
     return (
         <>
-            <button ref={button} popovertarget={id}>columns{hidden > 0 && ` (${hidden} hidden)`}</button>
+            <button ref={button} popovertarget={id} title={hidden > 0 && state.panel ? "Beside the details, there is room for some columns only." : undefined}>columns{hidden > 0 && ` (${hidden} hidden)`}</button>
             <div ref={menu} id={id} popover="auto" class="menu boxes" role="group" aria-label="columns" onBeforeToggle={place} onKeyDown={(event) => event.stopPropagation()}>
                 {metrics.map((one) => (
                     <label key={one.name} title={one === chosen ? "The table is sorted by it." : undefined}>

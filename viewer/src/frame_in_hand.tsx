@@ -7,7 +7,7 @@ import { useShown } from "./context";
 import type { Frame } from "./model/answer";
 import { CUTS, cutOf, withCut } from "./model/cuts";
 import { copy } from "./model/table_text";
-import { through, toFunction, toSource, type Way } from "./model/ways";
+import { hasLines, through, toFunction, toSource, type Way } from "./model/ways";
 import { FramePanel } from "./views/frame_panel";
 
 interface Action {
@@ -113,7 +113,7 @@ export function WithFrame({ children }: { children: ComponentChildren }) {
 }
 
 function Menu({ at: { frame, x, y }, close }: { at: At; close: () => void }) {
-    const { go, say } = useShown();
+    const { go, say, profile } = useShown();
     const actions = useActions();
     const menu = useRef<HTMLDivElement>(null);
     useLayoutEffect(() => {
@@ -156,7 +156,7 @@ function Menu({ at: { frame, x, y }, close }: { at: At; close: () => void }) {
                     {text} <kbd>{key}</kbd>
                 </button>
             ))}
-            <button role="menuitem" onClick={() => act(toFunction(frame.function))}>its lines</button>
+            {hasLines(profile, frame.function) && <button role="menuitem" onClick={() => act(toFunction(frame.function))}>its lines</button>}
             {frame.file && <button role="menuitem" onClick={() => act(toSource(frame.file, frame.line))}>its source</button>}
             <button role="menuitem" onClick={() => void copyName()}>copy its name</button>
         </div>

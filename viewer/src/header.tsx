@@ -33,6 +33,7 @@ function useLasts(is: boolean): boolean {
 export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     const { recording, damage, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
+    const command = withoutFolders(about.command);
     const lasts = useLasts(useIsStale());
     const reopened = useReopened();
     const isPart = state.from !== null || state.to !== null;
@@ -43,8 +44,8 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     return (
         <header class="top">
             <h1>memtoll</h1>
-            <span class="command" title={about.command}>
-                <bdi>{withoutFolders(about.command)}</bdi>
+            <span class="command" title={about.command} style={{ "--letters": command.length }}>
+                <bdi>{command}</bdi>
             </span>
             <span class="facts">
                 {about.started} UTC{about.duration_ns !== null && ` · ${time(about.duration_ns)}`}
@@ -66,8 +67,8 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
                 </button>
             ))}
             {isPart ? (
-                <button class="selection" onClick={() => go({ from: null, to: null })} title="Select the whole run (Esc)">
-                    {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}, {time(to - from)} <span aria-hidden="true">×</span>
+                <button class="selection" onClick={() => go({ from: null, to: null })} title={`${time(to - from)}. Select the whole run (Esc)`}>
+                    {timeAt(from, (to - from) / 100)} to {timeAt(to, (to - from) / 100)}<span class="length">, {time(to - from)}</span> <span aria-hidden="true">×</span>
                 </button>
             ) : look !== "last" ? (
                 <button class="selection" onClick={() => go({ look: "" })} title="Select the whole run">
@@ -197,7 +198,7 @@ function Who() {
                     <span class="word">filter</span>
                     <input
                         value={filter}
-                        placeholder="regular expression"
+                        placeholder="regex"
                         aria-label="filter"
                         title="Only call stacks in which a function, a file or a module matches. Enter applies it."
                         onInput={(event) => setFilter(event.currentTarget.value)}

@@ -43,7 +43,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
     return (
         <span class={marked ? "name found" : "name"} title={title.join("\n")}>
             <Tailed kind="function" text={frame.function} />
-            {frame.parameters && <bdi class="code soft into">{frame.parameters}</bdi>}
+            {frame.parameters && <bdi class="code soft apart">{frame.parameters}</bdi>}
             {!frame.function.startsWith(`${place}+`) && <Tailed kind="place" text={place} />}
             {outer && outer.function !== frame.function && <span class="soft into">inlined into <bdi>{outer.function}</bdi></span>}
             {type && <bdi class="type">{type}</bdi>}

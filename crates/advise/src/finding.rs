@@ -4,6 +4,7 @@ use crate::range::Range;
 use crate::rules::RuleId;
 use crate::savings::Saves;
 use memtoll_analysis::findings::Share;
+use memtoll_model::{FrameId, Recording, StackId};
 use memtoll_trace::meta::Verified;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -99,6 +100,22 @@ pub enum Called {
     Made(&'static str),
 }
 
+/// The call paths that lead to a line.
+#[derive(Clone, Debug, Default)]
+pub struct CallPaths {
+    /// Nodes of [`Recording::stacks`].
+    pub nodes: Vec<StackId>,
+    /// The line.
+    pub line: Option<FrameId>,
+}
+
+impl CallPaths {
+    /// The frames of the line and its callers, path by path.
+    pub fn frames<'r>(&'r self, recording: &'r Recording) -> impl Iterator<Item = FrameId> + 'r {
+        self.nodes.iter().flat_map(|node| recording.frames_of(*node).skip_while(|frame| Some(*frame) != self.line))
+    }
+}
+
 /// Something worth changing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
@@ -138,6 +155,12 @@ pub struct Finding {
     /// The loaded file with the code of the line.
     #[serde(skip)]
     pub module: String,
+    /// Whether it saves less than was asked for.
+    #[serde(skip)]
+    pub is_minor: bool,
+    /// The call paths that lead to its line.
+    #[serde(skip)]
+    pub paths: CallPaths,
     pub saves: Saves,
     /// What the change saved when it was measured, if it was (`memtoll verify`).
     pub verified: Option<Verified>,

@@ -27,7 +27,7 @@ mod sources;
 mod testing;
 mod wall_time;
 
-pub use finding::{Advice, Confidence, Evidence, Finding, Place, Remedy};
+pub use finding::{Advice, CallPaths, Confidence, Evidence, Finding, Place, Remedy};
 pub use patch::{Patch, Refusal, patch};
 pub use range::Range;
 pub use rules::{RULES, Rule, RuleId};
@@ -53,11 +53,13 @@ pub struct Wish<'w> {
     pub rules: &'w [RuleId],
     /// Findings that cost or save less of the CPU time, or of the peak, are left out. From 0 to 1.
     pub threshold: f64,
+    /// Whether these are there all the same, marked [`Finding::is_minor`].
+    pub minor: bool,
 }
 
 impl Default for Wish<'_> {
     fn default() -> Self {
-        Wish { rules: &[], threshold: 0.005 }
+        Wish { rules: &[], threshold: 0.005, minor: false }
     }
 }
 
@@ -71,6 +73,16 @@ struct Weighed {
     of_time: f64,
     /// Likely saving of memory, as a share of the peak.
     of_memory: f64,
+}
+
+impl Weighed {
+    /// Whether it saves less than is asked for. A change of source for memory alone has to be worth more than one for time. What
+    /// piles up is worth more with each hour.
+    fn is_minor(&self, wish: &Wish) -> bool {
+        self.rule.id != RuleId::NeverFreed
+            && self.of_time < wish.threshold
+            && (self.of_memory < wish.threshold * MEMORY || self.of_time <= -wish.threshold)
+    }
 }
 
 /// Looks for what is worth changing.
@@ -115,19 +127,13 @@ pub fn advise_in(pass: &mut EventPass, recording: &Recording, sums: &Sums, stack
         .collect();
     let ids = identities::ids(&facts, weighed.iter().map(|of| (of.rule.id, &of.draft)));
     weighed.iter_mut().zip(ids).for_each(|(of, id)| of.id = id);
-    let found = weighed.len();
-    // A change of source for memory alone has to be worth more than one for time. What piles up is worth more with each hour.
-    weighed.retain(|of| {
-        of.rule.id == RuleId::NeverFreed
-            || of.of_time >= wish.threshold
-            || of.of_memory >= wish.threshold * MEMORY && of.of_time > -wish.threshold
-    });
+    let below_threshold = weighed.iter().filter(|of| of.is_minor(wish)).count();
+    weighed.retain(|of| wish.minor || !of.is_minor(wish));
     weighed.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
-    let below_threshold = found - weighed.len();
     let places = Places::new(recording);
     let conflicts: Vec<Vec<String>> = (0..weighed.len()).map(|at| conflicts(&weighed, at)).collect();
     let findings = weighed.into_iter().zip(conflicts);
-    let findings = findings.map(|(of, conflicts)| finish(&facts, &places, of, conflicts, processor)).collect();
+    let findings = findings.map(|(of, conflicts)| finish(&facts, &places, of, conflicts, wish)).collect();
     let mut advice = Advice {
         findings,
         bound: Saves::default(),
@@ -181,7 +187,8 @@ fn conflicts(all: &[Weighed], at: usize) -> Vec<String> {
     others.filter(|(_, of)| meet(&of.draft, &all[at].draft)).map(|(_, of)| of.id.clone()).collect()
 }
 
-fn finish(facts: &Facts, places: &Places, of: Weighed, conflicts: Vec<String>, processor: Option<f64>) -> Finding {
+fn finish(facts: &Facts, places: &Places, of: Weighed, conflicts: Vec<String>, wish: &Wish) -> Finding {
+    let (processor, is_minor) = (facts.processor(), of.is_minor(wish));
     let Weighed { rule, mut draft, id, .. } = of;
     let site = draft.subject(facts);
     let others = facts.delayed.for_others(site);
@@ -221,6 +228,8 @@ fn finish(facts: &Facts, places: &Places, of: Weighed, conflicts: Vec<String>, p
         filled_at: draft.filled_at,
         remedy: draft.remedy,
         module: site.row.frame.map_or("", |frame| facts.module(frame)).to_owned(),
+        is_minor,
+        paths: CallPaths { nodes: site.nodes.clone(), line: site.row.frame },
         saves: draft.saves,
         assumptions: draft.assumptions,
         conflicts,

@@ -277,9 +277,7 @@ pub fn part(
 
 /// Functions from the allocation to the line.
 pub fn through(recording: &Recording, node: StackId, line: Option<FrameId>) -> Vec<String> {
-    let (nodes, _) = recording.stacks.stack(node);
-    let frames = nodes.iter().flat_map(|id| recording.frames.chain(&recording.stacks.node(*id)).iter().copied());
-    let inner = frames.take_while(|frame| Some(*frame) != line).take(64);
+    let inner = recording.frames_of(node).take_while(|frame| Some(*frame) != line).take(64);
     inner.map(|frame| recording.frames.text(recording.frames.frame(frame).function).to_owned()).collect()
 }
 

@@ -29,13 +29,12 @@ impl<'a> Places<'a> {
 
     /// The program's own frames of a stack, from `line` outwards.
     pub(crate) fn stack(&self, packages: &Packages, node: StackId, line: Option<FrameId>) -> Vec<Place> {
-        let Recording { stacks, frames, .. } = self.recording;
-        let (nodes, _) = stacks.stack(node);
-        let all = nodes.iter().flat_map(|id| frames.chain(&stacks.node(*id)).iter().copied());
+        let frames = &self.recording.frames;
         let is_own = |frame: &FrameId| {
             let texts = Texts::of(frames, *frame);
             packages.owner(&texts) == Owner::Program && !frames.frame(*frame).is_implicit
         };
+        let all = self.recording.frames_of(node);
         all.skip_while(|frame| Some(*frame) != line)
             .filter(|frame| Some(*frame) == line || is_own(frame))
             .map(|frame| self.of(frame))

@@ -135,8 +135,13 @@ impl Balance {
     /// CPU time of the program without the recorder, ns: what plain runs took or, of one recorded run, what the kernel
     /// counted less the recorder's own work. Of a part of a recording, nothing says how much that is, and this contains it.
     pub fn program(&self) -> Option<Estimate> {
+        self.program_or_none().filter(|program| program.value > 0.0)
+    }
+
+    /// The same, also where the program does not run.
+    pub fn program_or_none(&self) -> Option<Estimate> {
         let recorded = || Some(Estimate::exact(self.processor?).minus(self.recorder.unwrap_or_default()));
-        self.plain.or_else(recorded).filter(|program| program.value > 0.0)
+        self.plain.or_else(recorded)
     }
 
     /// What memory costs of the CPU time, ns.

@@ -24,9 +24,7 @@ pub struct Entered {
 
 /// The function of the C library through which a line gets to a call, if the blocks are the library's own.
 pub fn entered(recording: &Recording, node: StackId, line: Option<FrameId>) -> Option<Entered> {
-    let nodes = recording.stacks.callers(node);
-    let frames = nodes.flat_map(|id| recording.frames.chain(&recording.stacks.node(id)).iter().copied());
-    let last = frames.take_while(|frame| Some(*frame) != line).last()?;
+    let last = recording.frames_of(node).take_while(|frame| Some(*frame) != line).last()?;
     let texts = Texts::of(&recording.frames, last);
     let function = plain(texts.function);
     let is_own = is_c_library(texts.module) && !MAKERS.contains(&function) && !function.contains("printf");

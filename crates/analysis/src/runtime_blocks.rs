@@ -152,8 +152,7 @@ impl Functions<'_> {
     fn kind_of(&mut self, recording: &Recording, node: StackId) -> Option<usize> {
         /// Frames of the runtime between the allocation and the function that tells.
         const DEPTH: usize = 8;
-        let nodes = recording.stacks.callers(node);
-        let mut all = nodes.flat_map(|id| recording.frames.chain(&recording.stacks.node(id)).iter().copied());
+        let mut all = recording.frames_of(node);
         let mut seen = Vec::new();
         for frame in all.by_ref().take(DEPTH) {
             match self.says(frame) {

@@ -1,22 +1,18 @@
 //! `memtoll advise`
 
+mod place;
+
 use crate::debug_file_options::NameArguments;
 use crate::exit::{self, Code, Failure};
-use crate::output::{Printing, Screen};
+use crate::output::Printing;
 use clap::ValueHint;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use memtoll_advise::{Advice, Finding, RULES, Root, RuleId, Wish, json, markdown, patch, read_sources, sarif, text};
-use memtoll_analysis::inclusive_lines::{self, InclusiveLine};
-use memtoll_analysis::names;
-use memtoll_analysis::sites::{GroupBy, rows};
-use memtoll_analysis::stacks::{Names, Texts};
+use memtoll_analysis::stacks::Names;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::wrappers::without_wrappers;
-use memtoll_model::Recording;
-use memtoll_query::{Query, Session, unnamed_functions};
-use memtoll_text::format;
+use memtoll_query::{Query, Session};
 use memtoll_text::shell;
+use place::{Chosen, Place};
 use std::path::PathBuf;
 
 /// Suggest what to change, on which line, and predict the saving
@@ -38,7 +34,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     threshold: f64,
 
-    /// Show only what is found here: the id of a finding, a line (main.rs:22), a file or a function
+    /// Show only what is found here: the id of a finding, a line (main.rs:22), a file or a function. Where nothing is, what is
+    /// found in what it calls
     #[arg(value_name = "PLACE")]
     place: Option<String>,
 
@@ -91,8 +88,8 @@ pub fn run(arguments: &Arguments) -> Code {
         Err(error) => return exit::fail(error, Code::Usage),
     };
     // Who asks for one place wants to see it, however little it is.
-    let threshold = if arguments.place.is_some() { 0.0 } else { arguments.threshold / 100.0 };
-    let wish = Wish { rules: &arguments.rule, threshold };
+    let minor = arguments.place.is_some();
+    let wish = Wish { rules: &arguments.rule, threshold: arguments.threshold / 100.0, minor };
     let (mut advice, sums) = match advise(&Session::new(&recording), arguments.fold.as_ref(), &wish) {
         Ok(found) => found,
         Err(failure) => return failure.say(),
@@ -112,18 +109,23 @@ pub fn run(arguments: &Arguments) -> Code {
             Err(why) => exit::fail(why, Code::NotFound),
         };
     }
-    let mut others = String::new();
-    if let Some(place) = &arguments.place {
-        others = elsewhere(advice.findings.iter().filter(|finding| !is_at(finding, place)), &shell::file(file));
-        advice.only(|finding| is_at(finding, place));
-        if advice.findings.is_empty() {
-            return nothing_at(&recording, &sums, place, &others, &screen);
+    let found = match &arguments.place {
+        Some(asked) => {
+            match Place::of(&recording, asked).choose(&sums, &mut advice, &shell::file(file), screen.width) {
+                Ok(chosen) => chosen,
+                Err(why) => return exit::fail(why, Code::NotFound),
+            }
         }
-    }
+        None => Chosen::default(),
+    };
     let shown = match arguments.printing.format {
         Format::Text => {
             let patched = advice.findings.iter().find(|finding| patch(&recording, finding, &root).is_ok());
-            Ok(text(&advice, &root, &shell::file(file), screen.width, patched) + &others)
+            let shown = match found.nothing {
+                Some(nothing) => nothing,
+                None => found.head + &text(&advice, &root, &shell::file(file), screen.width, patched),
+            };
+            Ok(shown + &found.elsewhere)
         }
         Format::Markdown => Ok(markdown(&advice, &root)),
         Format::Json => json(&advice),
@@ -142,63 +144,6 @@ pub fn advise(session: &Session, fold: Option<&Names>, wish: &Wish) -> Result<(A
     let query = Query { fold: fold.map(Names::to_string), wrappers: fold.is_some(), ..Query::default() };
     let (sums, view) = session.sums(&query).map_err(|why| Code::of(&why).because(why))?;
     Ok((memtoll_advise::advise(session.recording(), &sums, &mut session.stacks(&view), wish), sums))
-}
-
-/// Whether a finding is what was asked for: by its id, or by where it is.
-fn is_at(finding: &Finding, asked: &str) -> bool {
-    let Finding { function, file, line, .. } = finding;
-    finding.id == asked || inclusive_lines::is_meant(asked, function, file.as_deref(), *line)
-}
-
-/// Where else there is advice, the most important first; empty: nowhere.
-fn elsewhere<'a>(mut others: impl Iterator<Item = &'a Finding>, file: &str) -> String {
-    let Some(Finding { function, .. }) = others.next() else { return String::new() };
-    let all = format::counted(others.count() as u64 + 1, "change");
-    format!("elsewhere:  {all}, first in {function}: memtoll advise {file}\n")
-}
-
-/// Says what a place costs for which no rule knows a change, and where there is advice.
-fn nothing_at(recording: &Recording, sums: &Sums, asked: &str, others: &str, screen: &Screen) -> Code {
-    let frames = &recording.frames;
-    let sites = rows(&mut without_wrappers(recording, sums), sums, GroupBy::Site);
-    let is_meant = |line: &InclusiveLine| {
-        let Some(frame) = line.row.frame else { return false };
-        let texts = Texts::of(frames, frame);
-        inclusive_lines::is_meant(asked, texts.function, texts.file, texts.line)
-    };
-    let mut lines: Vec<InclusiveLine> =
-        inclusive_lines::inclusive_lines(frames, &sites).into_iter().filter(is_meant).collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(line.row.metrics.cost_ns()));
-    if lines.is_empty() {
-        let expected = "expected the id of a finding, a line such as main.cpp:12, a file or a function";
-        return exit::fail(format!("the recording has nothing at \"{asked}\": {expected}"), Code::NotFound);
-    }
-    let tariff = Tariff::of(recording);
-    let unnamed = lines.iter().find_map(|line| unnamed_functions::module(frames, line.row.frame?));
-    let mut text = match unnamed {
-        Some(path) => format::wrapped("nothing found: ", &unnamed_functions::no_advice(recording, path), screen.width),
-        None => format!("nothing found: memtoll knows no change for {asked}\n"),
-    };
-    for line in lines {
-        let metrics = &line.row.metrics;
-        let place = line.row.frame.map_or(String::new(), |frame| names::function_and_place(frames, frame));
-        let blocks = format::counted(metrics.allocations(), "block");
-        let cost = tariff.estimates(metrics).processor().time_with_error();
-        let bytes = format::bytes(metrics.bytes);
-        let peak = format::bytes(metrics.peak_bytes);
-        // It may have mappings and page faults only.
-        let all = match metrics.allocations() {
-            0 => format!("{place}: no blocks; it costs {cost} of CPU time"),
-            _ => format!(
-                "{place}: {blocks} of {bytes} together, {peak} of it live at the peak; they cost {cost} of CPU time"
-            ),
-        };
-        text += &format::wrapped("  ", &all, screen.width);
-        if let Some(frame) = line.row.frame {
-            text += &format!("  its callers: {}\n", unnamed_functions::callers(recording, frame));
-        }
-    }
-    screen.print(&(text + others))
 }
 
 /// The finding with an id.

@@ -129,7 +129,8 @@ fn filtered(store: &mut dyn Store, filter: Option<&Regex>) -> Result<Option<Vec<
     let Some(filter) = filter else { return Ok(None) };
     let alike = alike(store)?;
     let fits = |[name, whole, module]: [&str; 3]| {
-        let shown = alike.longer(whole).unwrap_or(name);
+        let longer = alike.longer(whole);
+        let shown = longer.as_deref().unwrap_or(name);
         [name, module, shown, &function_name(shown, module)].iter().any(|text| filter.is_match(text))
     };
     let keys = matching(store, fits)?;
@@ -211,7 +212,7 @@ fn counted(runs: f64) -> String {
 /// The name of a row: the last column.
 fn row_name(row: &[Cell], alike: &Alike) -> String {
     let [name, whole, module, file, line] = [0, 1, 2, 3, 4].map(|column| row[column].text());
-    let name = alike.longer(&whole).unwrap_or(&name);
+    let name = alike.longer(&whole).unwrap_or(name);
     let place = match (file.as_str(), line.as_str()) {
         ("", _) => String::new(),
         (file, "0") => format!("  {file}"),

@@ -216,6 +216,11 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// All frames of a node's stack, from the allocation outwards.
+    pub fn frames_of(&self, node: StackId) -> impl Iterator<Item = FrameId> + '_ {
+        self.stacks.callers(node).flat_map(|id| self.frames.chain(&self.stacks.node(id)).iter().copied())
+    }
+
     /// Tells no lost blocks any more of what is suppressed.
     pub fn suppress(&mut self, suppressions: &Suppressions) {
         self.suppressed = suppressions.suppressed(&self.stacks, &self.frames);

@@ -85,7 +85,7 @@ fn one(recording: &Recording, finding: &findings::Finding, place: &str, what: &W
         What::NeverFreed(NeverFreed { blocks, bytes }) => format!(
             "{} of {place} {} {}: {}, {} of everything {}",
             format::counted(*blocks, "block"),
-            if *blocks == 1 { "is" } else { "are" },
+            format::are(*blocks),
             recording.kept().words(),
             format::bytes(*bytes),
             percent(share),
@@ -279,7 +279,7 @@ fn lost(place: &str, lost: &Lost) -> String {
     format!(
         "{} of {place} {} lost, {}: {pointed} when the program ends",
         format::counted(lost.blocks, "block"),
-        if lost.blocks == 1 { "is" } else { "are" },
+        format::are(lost.blocks),
         format::bytes(lost.bytes)
     )
 }

@@ -29,9 +29,18 @@ pub fn module(frames: &Frames, frame: FrameId) -> Option<&str> {
 
 /// The command that shows who calls a function: its callers may have names.
 pub fn callers(recording: &Recording, frame: FrameId) -> String {
+    tree(recording, frame, "--callers --metric cost --filter")
+}
+
+/// The command that shows what a function calls.
+pub fn callees(recording: &Recording, frame: FrameId) -> String {
+    tree(recording, frame, "--tree --metric cost --focus")
+}
+
+fn tree(recording: &Recording, frame: FrameId, options: &str) -> String {
     let file = shell::file(recording.path());
     let function = qualified_name(Texts::of(&recording.frames, frame).function);
-    format!("memtoll report {file} --callers --metric cost --filter {}", shell::word(&regex::escape(function)))
+    format!("memtoll report {file} {options} {}", shell::word(&regex::escape(function)))
 }
 
 /// Why there is no advice for a function without a name, and what helps.

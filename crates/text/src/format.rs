@@ -43,6 +43,11 @@ pub fn counted(value: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", count(value))
 }
 
+/// The verb of a number of things: `1 block is`, `2 blocks are`.
+pub fn are(value: u64) -> &'static str {
+    if value == 1 { "is" } else { "are" }
+}
+
 /// How often: `once`, `twice`, `29,461 times`.
 pub fn often(times: u64) -> String {
     match times {

@@ -42,7 +42,7 @@ impl FrameTable {
             columns.function.push(text(names::function(frames, id)));
             columns.full.push(text(of.function.to_owned()));
             columns.qualified.push(text(qualified_name(of.function).to_owned()));
-            columns.parameters.push(text(alike.parameters(of.function).to_owned()));
+            columns.parameters.push(text(alike.behind(of.function).to_owned()));
             columns.file.push(of.file.map_or(0.0, |file| text(file.to_owned())));
             columns.line.push(of.line.map_or(0.0, f64::from));
             columns.module.push(text(of.shown_module.to_owned()));

@@ -80,7 +80,7 @@ packs! {
     PatternsPack { "rows": PatternColumns, "sizes": HistogramColumns, "lifetimes": HistogramColumns, "cells": SizeLifetimeColumns, };
     ProfilePack { "sites": SiteColumns, "dearest": DearestColumns, "frames": FrameColumns, } ["sites"] or { "tree": TreeColumns, } ["tree"];
     ResidentPack { "areas": PageAreaColumns, "cells": PageCellColumns, "owners": PageOwnerColumns, "frames": FrameColumns, };
-    SlicePack { "sites": PartColumns, "tree": PartColumns, } ["sites", "tree"];
+    SlicePack { "sites": PartColumns, "tree": PartColumns, "dearest": DearestColumns, } ["sites", "tree"];
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];
     SourcesPack {};
     StackChartPack { "columns": ChartColumns, "bars": BarColumns, "frames": FrameColumns, } or { "bars": BarVarianceColumns, } [];

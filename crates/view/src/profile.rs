@@ -57,23 +57,23 @@ impl Recordings<'_> {
             metrics::write(&mut pack, "tree", &tree.values());
         }
         pack.columns("sites", &columns.columns);
-        pack.columns("dearest", &self.dearest(of, sites));
+        pack.columns("dearest", &self.dearest(of, sites.shown.iter().map(|row| &of.rows[*row]).enumerate()));
         pack.columns("frames", &columns.frames);
         metrics::write(&mut pack, "sites", &sites.values);
         pack
     }
 
-    /// What the sites that are shown cost, those that cost most.
-    fn dearest(&self, of: &Selected, sites: &Sites) -> DearestColumns {
+    /// What call sites cost, those that cost most. `sites`: their numbers, and their rows.
+    pub(crate) fn dearest<'r>(&self, of: &Selected, sites: impl Iterator<Item = (usize, &'r Row)>) -> DearestColumns {
         let tariff = self.tariff.of_sums(&of.sums);
-        let cost = |index: usize| of.rows[index].metrics.costs().processor();
-        let mut dearest: Vec<usize> = (0..sites.shown.len()).collect();
-        dearest.sort_by(|a, b| cost(sites.shown[*b]).total_cmp(&cost(sites.shown[*a])));
+        let mut dearest: Vec<(usize, &Row)> = sites.collect();
+        dearest.sort_by(|(_, a), (_, b)| b.metrics.costs().processor().total_cmp(&a.metrics.costs().processor()));
         dearest.truncate(MOST_DEAREST);
         let mut columns = DearestColumns::default();
-        for site in dearest {
-            let Estimate { low, high, .. } = tariff.estimates(&of.rows[sites.shown[site]].metrics).processor();
+        for (site, row) in dearest {
+            let Estimate { value, low, high } = tariff.estimates(&row.metrics).processor();
             columns.site.push(site as f64);
+            columns.value.push(value);
             columns.low.push(low);
             columns.high.push(high);
         }
@@ -127,7 +127,7 @@ impl Recordings<'_> {
         }
     }
 
-    /// Where the program's CPU time went. Parts and rest are `processor_ns` together, and the recorder's time is beside
+    /// Where the program's CPU time went. Parts and rest are `processor` together, and the recorder's time is beside
     /// it. Of stacks that match a filter, only what is charged to them is known.
     fn balance(&self, of: &Selected) -> packs::Balance {
         let balance = Balance::of_all(self.recording(), &of.sums);
@@ -152,7 +152,7 @@ impl Recordings<'_> {
         let waits = tariff.estimates(of.matching.as_ref().unwrap_or(&of.sums.total));
         let knows_others = sees.fault_prices && (sees.faults || balance.faults.counted.is_some());
         packs::Balance {
-            processor_ns: balance.program().map(|program| program.value),
+            processor: balance.program_or_none().map(part),
             plain: balance.plain.map(part),
             allocator: part(allocator),
             faults: share(1.0 - zeroing),

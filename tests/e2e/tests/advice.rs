@@ -332,12 +332,38 @@ fn its_formats_and_errors_are_those_of_the_page() {
     }
     let none = memtoll_advise(file, &["growth-0"]);
     assert_eq!(none.status.code(), Some(3), "{none:?}");
-    let main = memtoll_advise(file, &["main"]);
-    assert!(main.status.success() && main.stdout.starts_with("nothing found"), "{main:?}");
-    assert!(main.stdout.ends_with(&format!("{first}{}\n", file.display())), "{main:?}");
+    assert!(memtoll_advise(file, &["no_such_function"]).stderr.contains("has nothing at"));
     assert_eq!(memtoll_advise(file, &["--rule", "speed"]).status.code(), Some(2));
     assert_eq!(memtoll_advise(Path::new("/nonexistent.memtoll"), &[]).status.code(), Some(2));
     let mut explain = Command::new(memtoll());
     explain.args(["advise", "--explain", "arena"]);
     assert!(run(explain).stdout.starts_with("# arena: "));
+}
+
+/// A function that only calls others was said not to be in the recording.
+#[test]
+fn of_a_function_that_calls_others_there_is_what_these_do() {
+    let recording = terminal("before").record();
+    let file = &recording.file;
+    let all: Advice = serde_json::from_str(&memtoll_advise(file, &["--format", "json"]).stdout).unwrap();
+    let main = memtoll_advise(file, &["main"]);
+    assert!(main.stdout.starts_with("nothing found at main itself; in what it calls, for all callers:\n"), "{main:?}");
+    assert!(all.findings.iter().all(|finding| main.stdout.contains(&finding.id)), "{main:?}");
+    assert!(!main.stdout.contains("elsewhere"), "main calls all of it: {main:?}");
+    let json: Advice = serde_json::from_str(&memtoll_advise(file, &["main", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json.findings.len(), all.findings.len());
+    // Without a finding, it has the costs of what it calls.
+    let recording = Target::new(program("advice.cpp")).arg("clean-names").record();
+    let main = memtoll_advise(&recording.file, &["main"]);
+    assert!(main.stdout.starts_with("nothing found: memtoll knows no change for main\n"), "{main:?}");
+    assert!(main.stdout.contains("\n  with what it calls: ") && main.status.success(), "{main:?}");
+    let command = main.stdout.lines().find_map(|line| line.strip_prefix("  what it calls: memtoll "));
+    let words = command.unwrap_or_else(|| panic!("{main:?}")).split(' ');
+    let mut tree = Command::new(memtoll());
+    tree.args(words);
+    let tree = run(tree).stdout;
+    assert!(tree.starts_with("Call tree, ") && tree.contains("main"), "{tree}");
+    // No text stands where a script expects JSON.
+    let json = memtoll_advise(&recording.file, &["main", "--format", "json"]);
+    assert!(serde_json::from_str::<Advice>(&json.stdout).unwrap().findings.is_empty() && json.status.success());
 }

@@ -3,7 +3,7 @@
 import { known, number, type Unit } from "./format";
 import type { Column as TextColumn } from "./table_text";
 import type { Column, Declared, Pack, With } from "./pack";
-import type { Balance, Intervals, Memory, ProfilePack, Totals, Wrappers } from "./packs";
+import type { Balance, Estimated, Intervals, Memory, ProfilePack, Totals, Wrappers } from "./packs";
 
 /** Columns of the lines, columns beside the call tree, facts of the first page. */
 export type List = "lines" | "tree" | "overview";
@@ -114,8 +114,8 @@ export interface Profile {
     frames: Frame[];
     sites: Site[];
     siteNumbers: Numbers;
-    /** Of the sites that cost most: between which CPU times that is, ns. */
-    dearest: Map<number, [low: number, high: number]>;
+    /** Of the sites that cost most: which CPU time that is, ns, and between which. */
+    dearest: Map<number, Estimated>;
     /** Of a page; a server is asked for parts of it. */
     tree: CallTree | null;
 }
@@ -203,9 +203,13 @@ export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
         return { parent, frame, others, numbers: numbersOf(pack, "tree", metrics) };
     };
     const sites = sitesOf(pack, frames);
-    const [site, low, high] = pack.all("dearest.site", "dearest.low", "dearest.high");
-    const dearest = new Map(Array.from(site, (site, at): [number, [number, number]] => [site, [low[at]!, high[at]!]]));
-    return { totals, balance, memory, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), dearest, tree: pack.has("tree.parent") ? treeOf() : null };
+    return { totals, balance, memory, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), dearest: dearestOf(pack), tree: pack.has("tree.parent") ? treeOf() : null };
+}
+
+/** What the sites cost that cost most, ns. */
+export function dearestOf(pack: With<"dearest.site" | "dearest.value" | "dearest.low" | "dearest.high">): Profile["dearest"] {
+    const [value, low, high] = [pack.column("dearest.value"), pack.column("dearest.low"), pack.column("dearest.high")];
+    return new Map(Array.from(pack.column("dearest.site"), (site, at) => [site, { value: value[at]!, low: low[at]!, high: high[at]! }]));
 }
 
 /** A number of a row; `null`: not known, or a mean of nothing. */
@@ -231,6 +235,9 @@ export function totalOf(totals: Totals, metric: Metric): number | null {
     const over = totals.values[metric.over] ?? 0;
     return over > 0 ? value / over : null;
 }
+
+/** The program's CPU time; null: it is not known, or there is none. */
+export const processorOf = ({ balance: { processor } }: Profile): Estimated | null => (processor && processor.value > 0 ? processor : null);
 
 /** What shares of rows are of. Processes have their peaks at different instants: those of rows add up to more than the peak of all. */
 export function wholeOf({ totals, siteNumbers }: Profile, metric: Metric): { value: number; words: string; isTotal: boolean } | null {

@@ -46,7 +46,7 @@ export interface AdvicePack {
 }
 
 export interface Balance {
-    processor_ns: number | null;
+    processor: Estimated | null;
     plain: Estimated | null;
     allocator: Estimated;
     faults: Estimated | null;
@@ -244,7 +244,7 @@ export interface ProcessOfRun {
 
 export interface ProfilePack {
     head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[] | null; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
-    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "dearest.site" | "dearest.low" | "dearest.high" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
+    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "dearest.site" | "dearest.value" | "dearest.low" | "dearest.high" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
     family: "sites" | "tree";
 }
 
@@ -293,7 +293,7 @@ export interface Slice {
 
 export interface SlicePack {
     head: { totals: Totals; balance: Balance; memory: Memory; wrappers: Wrappers | null; damage: string[]; slice: Slice; };
-    column: "sites.index" | "tree.index";
+    column: "sites.index" | "tree.index" | "dearest.site" | "dearest.value" | "dearest.low" | "dearest.high";
     family: "sites" | "tree";
 }
 

@@ -99,5 +99,5 @@ export function partsOf(map: PageMap, place: number): { name: PartName; bytes: n
     return all.sort((a, b) => b.bytes - a.bytes);
 }
 
-/** A regular expression that matches just this text. */
-export const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+/** The filter for call stacks with a function: its short name is that of no function. */
+export const filterOf = ({ qualified }: Pick<Frame, "qualified">): string => qualified.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

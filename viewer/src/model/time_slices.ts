@@ -1,14 +1,23 @@
 // A page has no events: a selection of it is made of slices of time, whose sums are joined here.
 
-import { unknownOf, withVariances, type Metric, type Numbers, type Profile } from "./answer";
+import { dearestOf, unknownOf, withVariances, type Metric, type Numbers, type Profile } from "./answer";
 import type { Pack } from "./pack";
 import type { Balance, Estimated, SlicePack, Totals } from "./packs";
 
 export type Slice = Pack<SlicePack>;
 
+const NOTHING: Estimated = { value: 0, low: 0, high: 0 };
+
 /** Slices share prices: where one of them errs, the others err as far. */
 function add(a: Estimated, b: Estimated): Estimated {
     return { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high };
+}
+
+/** What sites cost in those slices in which they are among the dearest. */
+function dearestOfAll(slices: Slice[]): Profile["dearest"] {
+    const all: Profile["dearest"] = new Map();
+    for (const slice of slices) for (const [site, one] of dearestOf(slice)) all.set(site, add(all.get(site) ?? NOTHING, one));
+    return all;
 }
 
 function both<T>(a: T | null, b: T | null, plus: (a: T, b: T) => T): T | null {
@@ -16,11 +25,10 @@ function both<T>(a: T | null, b: T | null, plus: (a: T, b: T) => T): T | null {
 }
 
 function balanceOf(all: Balance[], none: Balance): Balance {
-    const sum = (a: number, b: number) => a + b;
     const first = all[0];
-    if (!first) return { ...none, processor_ns: null, rest: null, recorder: null };
+    if (!first) return { ...none, processor: null, rest: null, recorder: null };
     return all.slice(1).reduce((a, b) => ({
-        processor_ns: both(a.processor_ns, b.processor_ns, sum),
+        processor: both(a.processor, b.processor, add),
         plain: null,
         allocator: add(a.allocator, b.allocator),
         faults: both(a.faults, b.faults, add),
@@ -68,7 +76,7 @@ function totalsOfAll(totals: Totals[], highest: number, metrics: Metric[]): Tota
             const [low, high] = one.intervals[name] ?? [value, value];
             return { value, low, high };
         });
-        const { value, low, high } = all.reduce(add, { value: 0, low: 0, high: 0 });
+        const { value, low, high } = all.reduce(add, NOTHING);
         values[name] = chosen.some((one) => one.values[name] === null) ? null : value;
         if (chosen.some((one) => one.intervals[name])) intervals[name] = [low, high];
     }
@@ -88,7 +96,7 @@ export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Prof
         balance: balanceOf(slices.map(({ head }) => head.balance), whole.balance),
         // Resident sets are known of whole processes.
         memory: slices.length === 1 ? slices[0]!.head.memory : { resident: null, at_end: null, with_mappings: null, reserved: null },
-        dearest: new Map(),
+        dearest: dearestOfAll(slices),
         sites: whole.sites.filter(({ index }) => there.has(index)),
         siteNumbers: numbersOf("sites", whole.sites.length, slices, slices[highest], metrics),
         tree: shape && { ...shape, numbers: numbersOf("tree", shape.parent.length, slices, slices[highest], metrics) },

@@ -1,6 +1,6 @@
 // Where what is shown leads: to the view, the filter or the selection that explains it.
 
-import type { Frame, Site } from "./answer";
+import type { Frame, Profile, Site } from "./answer";
 import { siteKey } from "./names";
 import { groupKey } from "./site_groups";
 import type { State } from "./state";
@@ -14,6 +14,9 @@ export const toMetric = (metric: string): Way => ({ view: "lines", metric, order
 export function toSite(site: Site, group = "line"): Way {
     return { view: "lines", group, search: "", focus: group === "line" ? siteKey(site) : groupKey(site, group) };
 }
+
+/** Whether a function has lines of its own: one that only calls others has none. */
+export const hasLines = (profile: Profile, name: string): boolean => profile.sites.some((site) => [site.frame, ...site.inlined].some((frame) => frame?.function === name));
 
 /** The lines of a function. */
 export const toFunction = (name: string): Way => ({ view: "lines", group: "line", search: name, focus: "" });

@@ -1,10 +1,11 @@
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { selects } from "../model/cuts";
+import { processorOf } from "../model/answer";
 import { saving, type Change, type Range, type Verified } from "../model/advice";
 import { count, counted, percent, type Unit } from "../model/format";
 import { Door } from "../door";
-import { toFunction } from "../model/ways";
+import { hasLines, toFunction } from "../model/ways";
 import { Empty, Pending, PlaceLink } from "../widgets";
 
 const SAVES: [string, string, Unit][] = [
@@ -37,7 +38,7 @@ export function Advice({ isBelow }: { isBelow: boolean }) {
             <h2>What to change</h2>
             <ol class="findings">
                 {advice.findings.slice(0, 12).map((one) => (
-                    <Card key={one.id} change={one} processor={profile.balance.processor_ns} all={advice.findings} />
+                    <Card key={one.id} change={one} processor={processorOf(profile)?.value ?? null} all={advice.findings} />
                 ))}
             </ol>
             <p class="soft more">
@@ -80,7 +81,7 @@ function Measured({ of }: { of: Verified }) {
 function Card({ change, processor, all }: { change: Change; processor: number | null; all: Change[] }) {
     const { profile, state, go } = useShown();
     const explained = state.explained.split(" ").filter((id) => id !== "");
-    const line = profile.sites.some((site) => [site.frame, ...site.inlined].some((frame) => frame?.function === change.function));
+    const line = hasLines(profile, change.function);
     const full = profile.frames.find((frame) => frame.function === change.function);
     const saves = SAVES.map(([name, title, unit]) => [change.saves[name], title, unit] as const).filter(([range, title]) => range && (range.low !== 0 || range.high !== 0) && !(title === "wall time" && isSame(range, change.saves["cpu_ns"])));
     const cpu = change.saves["cpu_ns"];

@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import { titleInRows, type Metric } from "../model/answer";
 import { naming } from "../model/columns";
 import { timeAt } from "../model/time_axis";
-import { exact, known, number, percent, signedEstimate } from "../model/format";
+import { exact, known, number, share, signedEstimate } from "../model/format";
 import type { Comparison, Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { orderOf, sorted } from "../model/order";
@@ -96,10 +96,11 @@ export function Compare() {
             </label>
         </>
     );
+    const [size, margin, whole] = [Math.abs(by(found.total, main)), found.margin(main, found.total), found.value("before", main, found.total)];
     const said = (
         <span class="soft">
             <bdi>{before_}</bdi> before, <bdi>{after_}</bdi> after: {found.files ? main.title : titleInRows(main)} {differenceOf(found, main, found.total)}
-            {Math.abs(by(found.total, main)) <= found.margin(main, found.total) ? ", no more than chance" : found.value("before", main, found.total) > 0 && by(found.total, main) !== 0 && `, ${percent(Math.abs(by(found.total, main)), found.value("before", main, found.total))} of ${number(found.value("before", main, found.total), main.unit)}`}
+            {size <= margin ? ", no more than chance" : whole > 0 && size > 0 && `, ${share(size, size - margin, size + margin, whole)} of ${number(whole, main.unit)}`}
             {found.files ? ". Whole runs." : "."}
             {hasMargins && " ± is half of the 95 % interval."}
         </span>

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { ColumnChoice, columnFor, Edge, nameColumn, notHidden } from "../columns";
+import { ColumnChoice, columnFor, Edge, leastOf, NAME, nameColumn, notHidden, useFitting } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
@@ -30,7 +30,8 @@ export function Functions() {
     const found = loaded.value;
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const metrics = useMemo(() => [metric, ...shownIn(recording.metrics, "tree").filter((one) => one !== metric && totalOf(profile.totals, one))], [metric, recording, profile]);
-    const columns = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
+    const wanted = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
+    const columns = useFitting(wanted, metric, NAME, (one) => PARTS.length * leastOf(one, false, PARTS.length));
     const order = orderOf(state.order, PARTS, "total");
     const valueIn = (row: FunctionRow, of: Metric, part: Part) => (found ? valueOf(found.numbers[part], of, row.at) : null);
     const rows = useMemo(() => {
@@ -60,7 +61,7 @@ export function Functions() {
                 <MetricChoice />
                 <LiveChoice />
                 {rows[chosen] && <LinesChoice />}
-                <ColumnChoice metrics={metrics} chosen={metric} />
+                <ColumnChoice metrics={metrics} chosen={metric} shown={columns.length} />
                 <Search />
                 <FrameButtons frame={inHand} />
                 <SharesOf metric={metric} />

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { ColumnChoice, columnFor, Edge, nameColumn, notHidden } from "../columns";
+import { ColumnChoice, columnFor, Edge, leastOf, NAME, nameColumn, notHidden, useFitting } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
@@ -82,7 +82,8 @@ export function Lines() {
         const filled = shown.filter((one) => !isEmpty(one));
         return [filled.includes(metric) ? filled : [metric, ...filled], shown.filter(isEmpty)] as const;
     }, [recording, metric, profile]);
-    const columns = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
+    const wanted = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
+    const columns = useFitting(wanted, metric, NAME, (one) => leastOf(one, one === metric));
     const all = useMemo(() => {
         if (!ASKED.includes(group)) return rowsOf(profile, group);
         return pack ? askedRows(pack, recording.metrics) : [];
@@ -132,7 +133,7 @@ export function Lines() {
                 <MetricChoice />
                 <LiveChoice />
                 <GroupChoice groups={groups} group={group} />
-                <ColumnChoice metrics={metrics} chosen={metric} />
+                <ColumnChoice metrics={metrics} chosen={metric} shown={columns.length} />
                 <Search />
                 <FrameButtons frame={rows[chosen]?.frame} />
                 <SharesOf metric={metric} />
@@ -141,7 +142,7 @@ export function Lines() {
             {!pack && ASKED.includes(group) ? (
                 <Pending of={asked}>Reading all events …</Pending>
             ) : rows.length === 0 ? (
-                <Empty>{all.length === 0 ? "No call in this selection. Press Esc for the whole run." : zeros > 0 ? `No ${group} has any ${metric.title}. Press m for the next metric.` : "No line matches. Empty the search field to see all."}</Empty>
+                <Empty>{all.length === 0 ? "No call in this selection. Press Esc for the whole run." : zeros > 0 ? `No ${group} has any ${metric.title}. Press m for the next metric.` : <>No {group} matches. Empty the search field to see all{source.asks && <>, or look for it among <Door to={{ view: "functions", through: "" }} class="link">functions</Door> that only call others</>}.</>}</Empty>
             ) : (
                 <Table
                     label={`${group}s, ${order.isUp ? "smallest" : "largest"} ${metric.title} first`}

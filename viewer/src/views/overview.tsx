@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
 import { newStale, StaleParts, useIsStale, useLoaded, type Loaded } from "../hooks";
 import { selects } from "../model/cuts";
-import { chanceOf, columnOf, countOfSites, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
+import { chanceOf, columnOf, countOfSites, processorOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
 import { bytes, byChance, count, counted, estimate, exact, known, percent, share as shareInWords, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
@@ -51,6 +51,16 @@ function partsOf(balance: Balance, metrics: Metric[]): Part[] {
     return all.filter((part): part is Part => part !== null);
 }
 
+/** A sum of parts that err by themselves. */
+function together(parts: (Estimated | null)[]): Estimated {
+    const all = parts.filter((part) => part !== null);
+    const value = all.reduce((sum, part) => sum + part.value, 0);
+    return { value, low: value - Math.hypot(...all.map((part) => part.value - part.low)), high: value + Math.hypot(...all.map((part) => part.high - part.value)) };
+}
+
+/** With the digits that are known. */
+const inDigits = ({ value, low, high }: Estimated) => known(value, low, high, "ns");
+
 /** What threads waited for, by the names of metrics; it is no CPU time. */
 const WAITS = ["waiting", "reading"] as const;
 
@@ -62,12 +72,14 @@ function Cost() {
     const { recorder } = balance;
     const isFiltered = selects(answered);
     const parts = partsOf(balance, recording.metrics).filter((part) => !isFiltered || part.define !== "other-faults");
-    const memory = parts.reduce((sum, part) => sum + (part.define === "program" ? 0 : (part.of?.value ?? 0)), 0);
-    const whole = balance.processor_ns;
+    const memory = together(parts.flatMap((part) => (part.define === "program" ? [] : [part.of])));
+    const charged = together(parts.flatMap((part) => (["program", "other-faults"].includes(part.define) ? [] : [part.of])));
+    const processor = processorOf(profile);
+    const whole = processor?.value ?? null;
     const sum = Math.max(parts.reduce((sum, part) => sum + nsOf(part), 0), isFiltered ? (whole ?? 0) : 0);
     const isTooMuch = balance.rest !== null && balance.rest.value < 0;
     const others = balance.other_faults?.value ?? 0;
-    const waits = WAITS.flatMap((name) => ((balance[name]?.value ?? 0) > memory / 10 ? [`${time(balance[name]!.value)} of ${name}`] : []));
+    const waits = WAITS.flatMap((name) => ((balance[name]?.value ?? 0) > memory.value / 10 ? [`${inDigits(balance[name]!)} of ${name}`] : []));
     const isLess = parts.some((part) => part.of === null);
     const bars = parts.flatMap((part) => [{ ...part, ns: nsOf(part) - nsOf(part.within) }, ...(part.within ? [{ ...part.within, ns: nsOf(part.within) }] : [])]);
     // Lines say who pays for a part; what no line pays for has a definition.
@@ -76,8 +88,8 @@ function Cost() {
     return (
         <section class="cost">
             <h2>
-                What memory costs{isFiltered && " of the call stacks that match"}{damage.length > 0 && ", as far as it can be read"}: {isLess && "at least "}{time(memory)}
-                {whole !== null && ` of ${time(whole)} CPU time${isFiltered ? " of all" : ""} (${percent(memory, whole)})`}
+                What memory costs{isFiltered && " of the call stacks that match"}{damage.length > 0 && ", as far as it can be read"}: {isLess && "at least "}{inDigits(memory)}
+                {processor && ` of ${inDigits(processor)} CPU time${isFiltered ? " of all" : ""} (${shareInWords(memory.value, memory.low, memory.high, processor.value)})`}
                 {waits.length > 0 && `, and ${waits.join(" and ")}`} <Define name="cost" />
             </h2>
             <div class="stack" role="group" aria-label={parts.map((part) => `${part.name} ${part.of ? time(part.of.value) : "not known"}`).join(", ")}>
@@ -114,10 +126,10 @@ function Cost() {
                         </li>
                     );
                 })}
-                {whole !== null && <li class="soft">shares are of {time(whole)} CPU time</li>}
+                {processor && <li class="soft">shares are of {inDigits(processor)} CPU time</li>}
             </ul>
             <p class="soft">
-                {others > 0 && `${time(memory - others)} of it is charged to lines; the other faults are those of code, files and stacks. `}
+                {others > 0 && `${inDigits(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}
                 {whole === null && (answered.sizes === "" ? "The program's CPU time is not known: the kernel did not tell it, or the recorder took about as much. " : "The program's CPU time is that of blocks of all sizes: these have no share of it. ")}
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
                 {recorder && recorder.value > 0 && (
@@ -220,7 +232,7 @@ interface Share {
     /** What a row has of it. */
     part: (row: number) => number;
     /** The metrics of what a row waited beside it, ns. */
-    waits: (row: number) => [title: string, ns: number][];
+    waits: (row: number) => [name: string, ns: Estimated][];
 }
 
 /** What shares of a metric are of; null: a mean has none. */
@@ -229,10 +241,16 @@ function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | n
         const one = metrics.find((one) => one.name === name);
         return (one && valueOf(profile.siteNumbers, one, row)) ?? 0;
     };
-    const processor = profile.balance.processor_ns;
+    const processor = processorOf(profile)?.value ?? null;
     if (processor !== null && CPU_TIME.includes(metric.name)) {
-        const waits = (row: number) => (metric.name === "cost" ? WAITS.map((name): [string, number] => [name, of(name, row)]) : []);
-        return { whole: processor, name: "CPU time", part: (row) => waits(row).reduce((rest, [, ns]) => rest - ns, of(metric.name, row)), waits };
+        // A row's wait errs as far as all of it.
+        const waitOf = (name: (typeof WAITS)[number], row: number): Estimated => {
+            const [value, all] = [of(name, row), profile.balance[name]];
+            const share = all && all.value > 0 ? value / all.value : 0;
+            return { value, low: all && share > 0 ? all.low * share : value, high: all && share > 0 ? all.high * share : value };
+        };
+        const waits = (row: number) => (metric.name === "cost" ? WAITS.map((name): [string, Estimated] => [name, waitOf(name, row)]) : []);
+        return { whole: processor, name: "CPU time", part: (row) => waits(row).reduce((rest, [, ns]) => rest - ns.value, of(metric.name, row)), waits };
     }
     const whole = wholeOf(profile, metric);
     return metric.over || whole === null ? null : { whole: whole.value, name: whole.words, part: (row) => of(metric.name, row), waits: () => [] };
@@ -296,16 +314,18 @@ export function Overview() {
                                 const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
                                 const chance = chanceOf(profile.siteNumbers, metric, site.index);
                                 const part = share?.part(site.index) ?? value;
-                                // Waiting, which a cost has beside CPU time, is measured.
-                                const [low, high] = (metric.name === "cost" && profile.dearest.get(site.index)) || byChance(part, chance);
-                                const [least, most] = [value - (part - low), value + (high - part)];
+                                const of = metric.name === "cost" ? profile.dearest.get(site.index) : undefined;
+                                // A page knows those of slices in which the line is among the dearest; in the others, it errs as far.
+                                const more = of && of.value > 0 ? part / of.value : 0;
+                                const [low, high] = of && more > 0 ? [of.low * more, of.high * more] : byChance(part, chance);
+                                const all = together([{ value: part, low, high }, ...(share?.waits(site.index) ?? []).map(([, ns]) => ns)]);
                                 return (
                                     <li key={site.index} onClick={throughDoor}>
                                         <div class="what"><Door to={toSite(site)}>{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}</Door>{site.frame && <FoldWrappers around={site.frame} />}</div>
                                         <div class="amount">
                                             <span class={`bar ${metric.color}`} style={{ width: `${largest > 0 ? (value / largest) * 100 : 0}%` }} />
-                                            <b title={low < high ? estimate(value, least, most, metric.unit) : exact(value, metric.unit)}>{known(value, least, most, metric.unit)}</b>
-                                            <span class="soft">{share && `${shareInWords(part, low, high, share.whole)} of ${share.name}`}{share?.waits(site.index).map(([title, ns]) => ns > 0 && `, beside ${time(ns)} of ${title}`)}</span>
+                                            <b title={all.low < all.high ? estimate(value, all.low, all.high, metric.unit) : exact(value, metric.unit)}>{known(value, all.low, all.high, metric.unit)}</b>
+                                            <span class="soft">{share && `${shareInWords(part, low, high, share.whole)} of ${share.name}`}{share?.waits(site.index).map(([name, ns]) => ns.value > 0 && `, beside ${inDigits(ns)} of ${name}`)}</span>
                                             <span class="soft">{blocksOf(profile, recording.metrics, metric, site)}</span>
                                         </div>
                                     </li>

@@ -6,7 +6,7 @@ import { selects } from "../model/cuts";
 import { bytes, count, counted, exact, isolated, time, percent } from "../model/format";
 import { addressOf, areaOf, hex, placeOfCell, rowOf, type Layout } from "../model/memory_map";
 import { placeOf } from "../model/names";
-import { heldOf, literally, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
+import { filterOf, heldOf, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
 import { lookOf } from "../model/query";
 import { selectionOf } from "../model/state";
 import { toMetric, type Way } from "../model/ways";
@@ -79,7 +79,7 @@ function useWayTo(pid: number): (metric: string) => Way {
 }
 
 /** The lines of a function that hold something. */
-const through = (way: Way, frame: Frame): Way => ({ ...way, filter: literally(frame.function) });
+const through = (way: Way, frame: Frame): Way => ({ ...way, filter: filterOf(frame) });
 
 function Balance({ held: { set } }: { held: Held }) {
     const wayTo = useWayTo(set.pid);

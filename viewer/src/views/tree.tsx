@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useFitting } from "../columns";
 import { useShown, useTree } from "../context";
 import { columnOf, shownIn, varianceOf, type Frame, type Metric } from "../model/answer";
 import { naming } from "../model/columns";
@@ -15,6 +16,9 @@ import { Table } from "../table";
 /** What the first branches are; of a page, types are not known of call paths. */
 const PATHS = "call path";
 const BY = [PATHS, "module", "type"] as const;
+
+/** The least widths of columns, pixels: of names, of the main metric with its share, and of others. */
+const [NAME, MAIN, OTHER] = [400, 148, 100];
 
 interface Line {
     item: TreeItem;
@@ -124,7 +128,8 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
     const loaded = useTree({ metric: main, columns: wanted, reversed, through, by, least: 0.0002, search: state.search });
     const root = useMemo(() => loaded.value && (state.byLine ? loaded.value : byFunction(loaded.value)), [loaded.value, state.byLine]);
     // What no call path has needs no room.
-    const columns = useMemo(() => wanted.filter((one) => one === main || root?.valueOf(one) !== 0), [wanted, root]);
+    const filled = useMemo(() => wanted.filter((one) => one === main || root?.valueOf(one) !== 0), [wanted, root]);
+    const columns = useFitting(filled, main, NAME, (one) => (one === main ? MAIN : OTHER));
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     const [heaviest, setHeaviest] = useState<Set<string>>(() => new Set());
     const matches = useMemo(() => matcher(state.search), [state.search]);
@@ -227,7 +232,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
             ) : (
                 <Table
                     label={`call tree of ${main.title}${by && ` by ${by}`}${through && `: ${title}`}`}
-                    columns={`${naming(400)} minmax(148px, 1fr) repeat(${columns.length - 1}, minmax(100px, 1fr))`}
+                    columns={`${naming(NAME)} minmax(${MAIN}px, 1fr) repeat(${columns.length - 1}, minmax(${OTHER}px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{by && `${by}, `}{title}</div>

@@ -394,3 +394,25 @@ test("threads stand below their processes, and are sorted by what they do", asyn
     await page.waitForFunction(() => [...document.querySelectorAll("main .lane canvas")].some((one) => /^[\d,.]+ m?s: /.test(one.title)));
     assert.deepEqual(problems, []);
 });
+
+test("a function that only calls others leads to what it calls, and to no empty table", async (t) => {
+    const { page, problems } = await viewed(t, "marked", "view=tree&metric=allocations");
+    const items = async (name) => {
+        await page.getByRole("treegrid").locator(".function", { hasText: new RegExp(`^${name}$`) }).first().click({ button: "right" });
+        const menu = page.getByRole("menu");
+        await menu.waitFor();
+        const texts = await menu.getByRole("menuitem").allInnerTexts();
+        await page.keyboard.press("Escape");
+        await menu.waitFor({ state: "hidden" });
+        return texts.map((text) => text.replace(/\s+\S$/, "").trim());
+    };
+    const [caller, leaf] = [await items("main"), await items("frame")];
+    assert.ok(caller.includes("callers and callees") && !caller.includes("its lines"), caller.join());
+    assert.ok(leaf.includes("its lines"), leaf.join());
+    // Who looks for it among lines is led on.
+    await show(page, "view=lines&metric=allocations&search=main");
+    await page.locator("main .empty").getByRole("link", { name: "functions" }).click();
+    await tableRows(page).filter({ hasText: /^main/ }).first().waitFor();
+    assert.equal(words(page).view, "functions");
+    assert.deepEqual(problems, []);
+});

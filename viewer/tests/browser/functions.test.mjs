@@ -30,6 +30,17 @@ test("overloads are told apart, and each is chosen for itself", async (t) => {
     assert.deepEqual(problems, []);
 });
 
+test("templates of one shortened name have the argument beside them in which they differ, on a narrow screen too", async (t) => {
+    const { page, problems } = await viewed(t, "templates", "view=functions&metric=bytes");
+    for (const view of ["functions", "lines", "lifetimes", "tree"]) {
+        await show(page, `view=${view}&metric=bytes`);
+        const parts = page.locator("main .body .name", { hasText: "insert" }).locator(".apart");
+        await becomes(async () => (await parts.allInnerTexts()).sort().join(), "[Apple],[Apricot]");
+        assert.ok(await parts.evaluateAll((all) => all.every((one) => one.scrollWidth <= one.clientWidth)), view);
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("functions of libraries that share a file name are rows of their own, and each is chosen for itself", async (t) => {
     const { page, problems } = await viewed(t, "twins", "view=lines&metric=allocations");
     const rows = () => tableRows(page).filter({ hasText: "made" });

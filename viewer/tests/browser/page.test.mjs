@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterThread, html, instantOf, recordings, report } from "./recordings.mjs";
-import { PAGE_VIEWS, becomes, breaches, open, show } from "./viewer.mjs";
+import { PAGE_VIEWS, becomes, breaches, open, settled, show, viewed } from "./viewer.mjs";
 
 for (const name of ["phases", "git"]) {
     test(`${name}: one page holds it all`, async () => {
@@ -156,5 +156,28 @@ test("what a page adds up by function says how much of it has no function there"
         await show(page, `metric=allocations&${view}`);
         await note.waitFor();
     }
+    assert.deepEqual(problems, []);
+});
+
+test("of a part of the time, a page shows no more digits of what lines cost than a server does, and the same CPU time", async (t) => {
+    const ended = report(recordings.growing).seconds * 1e9;
+    // The program has not begun in the first parts, which take no CPU time.
+    const span = `view=overview&to=${Math.round((ended / 50) * 35)}`;
+    const textsOf = async (page) => {
+        await settled(page);
+        await page.locator("header .selection", { hasText: " to " }).waitFor();
+        await page.locator(".worst li").first().waitFor();
+        const [text, title] = await page.locator(".worst b").first().evaluate((one) => [one.textContent, one.title]);
+        return { head: await page.locator(".cost h2").innerText(), title, digits: /[\d.]+/.exec(text)[0].replace(/^0\.0*/, "").replace(/^(\d*?)0+$/, "$1").replace(".", "").length };
+    };
+    const { page: served } = await viewed(t, "growing", span);
+    const { page, problems, close } = await open(`${pathToFileURL(html("growing"))}#${span}`);
+    t.after(close);
+    const [a, b] = [await textsOf(served), await textsOf(page)];
+    const processor = ({ head }) => / of (.*) CPU time \(/.exec(head)?.[1];
+    assert.ok(processor(a), a.head);
+    assert.equal(processor(b), processor(a));
+    assert.ok(a.digits < 3 && b.digits <= a.digits, JSON.stringify([a, b]));
+    assert.match(b.title, / (±|to) |^under /);
     assert.deepEqual(problems, []);
 });

@@ -84,3 +84,23 @@ test("the panel follows what is chosen, in each view that has functions", async 
     await becomes(() => panelOf(page).count(), 0);
     assert.deepEqual(problems, []);
 });
+
+test("beside the panel, tables have as many columns as fit, and say how many are hidden", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=lines&metric=cost");
+    for (const view of ["lines", "functions", "tree"]) {
+        const columns = () => page.locator('main .table').first().locator('.head [role="columnheader"]').count();
+        await show(page, `view=${view}&metric=cost`);
+        await becomes(async () => (await columns()) > 3, true);
+        const all = await columns();
+        await show(page, `view=${view}&metric=cost&panel=true`);
+        await panelOf(page).waitFor();
+        await becomes(() => page.evaluate(() => document.querySelector("main .table").scrollWidth - document.querySelector("main .table").clientWidth), 0);
+        const shown = await columns();
+        assert.ok(shown > 1 && shown < all, `${view}: ${shown} of ${all}`);
+        assert.match(await page.locator("main .table").first().locator('.head [role="columnheader"]').nth(1).innerText(), /cost/);
+        if (view !== "tree") await page.getByRole("button", { name: `columns (${all - shown} hidden)` }).waitFor();
+        await panelOf(page).getByRole("button", { name: "close the panel" }).click();
+        await becomes(columns, all);
+    }
+    assert.deepEqual(problems, []);
+});

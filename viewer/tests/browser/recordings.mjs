@@ -232,6 +232,7 @@ const MAKERS = {
     git: () => record("git", "git", "--no-pager", "-C", join(import.meta.dirname, "../../.."), "log", "--stat", "-n", "20", "--format=%h"),
     python: () => record("python", "python3", "-c", "import json; rows = [{'id': i, 'name': f'user{i}'} for i in range(20000)]; print(len(json.dumps(json.loads(json.dumps(rows)))))"),
     "short-lived": shortLived,
+    "short-command": shortCommand,
     spike,
     "right-to-left": rightToLeft,
     single,
@@ -241,6 +242,7 @@ const MAKERS = {
     overloads,
     twins,
     namespaces,
+    templates,
     rows,
     waiting,
     together,
@@ -343,6 +345,13 @@ function together() {
     return record("together", "sh", "-c", `./wrapped; ./${name}`);
 }
 
+/** The same from a command of 23 letters. */
+function shortCommand() {
+    assert.ok(recordings.wrapped && recordings.waiting, "their programs are there");
+    writeFileSync(join(folder, "two-programs.sh"), "#!/bin/sh\n./wrapped\n./waiting\n", { mode: 0o755 });
+    return record("short-command", "./two-programs.sh", "--all");
+}
+
 /** Processes, one of which executes a second program. */
 function executed() {
     assert.ok(recordings.wrapped, "its program is there");
@@ -403,6 +412,30 @@ int main() {
     writeFileSync(file, source);
     run("c++", "-O1", "-std=c++20", "-g", "-o", join(folder, "namespaces"), file);
     return record("namespaces", join(folder, "namespaces"));
+}
+
+/** Templates that differ in an argument which has no room in their names. */
+function templates() {
+    const source = `#include <cstdlib>
+namespace application::storage {
+struct Apple {};
+struct Apricot {};
+template <class Value> struct Entry {};
+template <class Key, class Value, class Slot> struct OrderedIndexOfManyThings {
+    __attribute__((noinline)) void *insert(int count) { void *last = nullptr; for (int at = 0; at < count; ++at) { std::free(last); last = std::malloc(100); } return last; }
+};
+}
+int main() {
+    using namespace application::storage;
+    OrderedIndexOfManyThings<unsigned long, Apple, Entry<Entry<Apple>>> apples;
+    OrderedIndexOfManyThings<unsigned long, Apricot, Entry<Entry<Apricot>>> apricots;
+    return apples.insert(3000) == apricots.insert(2000);
+}
+`;
+    const file = join(folder, "templates.cpp");
+    writeFileSync(file, source);
+    run("c++", "-O1", "-std=c++20", "-g", "-fno-ipa-icf", "-o", join(folder, "templates"), file);
+    return record("templates", join(folder, "templates"));
 }
 
 /** A vector of objects with padding between their members, which stay. */

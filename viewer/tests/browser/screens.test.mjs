@@ -35,6 +35,23 @@ test("on screens of 800 to 3,840 pixels, and at 200 %, the header is low and not
     assert.deepEqual(problems, []);
 });
 
+test("with a selection and all choices, the header of a screen of 1,280 pixels shows a short command whole", async (t) => {
+    const { page, problems } = await viewed(t, "short-command", "view=overview&from=1000000&to=100000000");
+    await page.locator("header .selection", { hasText: " to " }).waitFor();
+    for (const name of ["process", "thread"]) await page.getByLabel(name, { exact: true }).waitFor();
+    await page.locator("header .folded", { hasText: "xmalloc" }).waitFor();
+    const command = page.locator("header .command");
+    assert.equal(await command.innerText(), "./two-programs.sh --all");
+    // Three dots come with a part of a pixel that is lacking.
+    const { text, room } = await command.evaluate((of) => {
+        const range = document.createRange();
+        range.selectNodeContents(of);
+        return { text: range.getBoundingClientRect().width, room: of.getBoundingClientRect().width };
+    });
+    assert.ok(text <= room + 0.02, `${text} of ${room} pixels`);
+    assert.deepEqual(problems, []);
+});
+
 test("on a narrow screen, what changed stands beside the names", async (t) => {
     const { page } = await viewed(t, "phases");
     for (const width of [640, 800]) {

@@ -39,11 +39,15 @@ test("slices add up, the last one says what is live, the highest one what was at
     const metric = (name: string, join: Metric["join"]): Metric => ({ name, title: name, unit: "bytes", help: "", origin: "", known: true, join, color: "", lists: [], over: null, compared: false, resolves: null });
     const metrics = [metric("bytes", "sum"), metric("live", "last"), metric("peak", "highest")];
     const part = (value: number) => ({ value, low: value - 3, high: value + 4 });
-    const balance = { processor_ns: 10, plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting: part(2), reading: part(0), sees_faults: true };
+    const balance = { processor: part(10), plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting: part(2), reading: part(0), sees_faults: true };
     const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice =>
         packed<SlicePack>(
             { totals: { values, intervals: { cost: [0, 2] }, peak_is: "exact", processes: 1 }, balance, slice: { from_ns: at, to_ns: at + 1 } },
-            ["tree", "sites"].flatMap((prefix) => [[`${prefix}.index`, "u8", index], ...Object.entries(columns).map(([name, values]) => [`${prefix}.${name}`, "f64", values])] as [string, "u8" | "f64", number[]][]),
+            [
+                ...["tree", "sites"].flatMap((prefix) => [[`${prefix}.index`, "u8", index], ...Object.entries(columns).map(([name, values]) => [`${prefix}.${name}`, "f64", values])] as [string, "u8" | "f64", number[]][]),
+                ["dearest.site", "u8", index],
+                ...["value", "low", "high"].map((name, more): [string, "f64", number[]] => [`dearest.${name}`, "f64", index.map((site) => 10 * site + more)]),
+            ],
         );
     const [sampled, exactly] = [{ "bytes.variance": [30, 20] }, {}];
     const slices = [
@@ -62,7 +66,10 @@ test("slices add up, the last one says what is live, the highest one what was at
     expect(chanceOf(both.siteNumbers, metrics[1]!, 0)).toBe(0);
     expect(joined(whole, slices.slice(1), metrics).siteNumbers.has("bytes.variance")).toBe(false);
     expect([...both.tree!.numbers.get("peak")!]).toEqual([3, 0, 2]);
-    expect(both.balance.processor_ns).toBe(20);
+    // Where prices err in one slice, they err in the others.
+    expect(both.dearest.get(0)).toEqual({ value: 0, low: 2, high: 4 });
+    expect(both.dearest.get(2)).toEqual({ value: 20, low: 21, high: 22 });
+    expect(both.balance.processor).toEqual({ value: 20, low: 14, high: 28 });
     expect(both.balance.rest).toEqual({ value: 10, low: 4, high: 18 });
     expect(joined(whole, [], metrics).totals.values["bytes"]).toBe(0);
 });

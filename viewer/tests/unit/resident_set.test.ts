@@ -3,7 +3,7 @@ import { packed } from "./packed";
 import { addressOf, layoutOf } from "../../src/model/memory_map";
 import type { ResidentPack } from "../../src/model/packs";
 import { lookOf } from "../../src/model/query";
-import { heldOf, literally, mostOf, PARTS, partsOf } from "../../src/model/resident_set";
+import { filterOf, heldOf, mostOf, PARTS, partsOf } from "../../src/model/resident_set";
 
 const packOf = (head: object, columns: Record<string, number[]>) => packed<ResidentPack>(head, Object.entries(columns).map(([name, values]) => [name, "f64", values]));
 
@@ -57,6 +57,11 @@ test("the address names a look", () => {
 });
 
 test("a filter matches just the function", () => {
-    expect(new RegExp(literally("a::operator()(int*) [b]")).test("a::operator()(int*) [b]")).toBe(true);
-    expect(new RegExp(`^${literally("a.b")}$`).test("axb")).toBe(false);
+    expect(new RegExp(filterOf({ qualified: "a::operator()(int*) [b]" })).test("a::operator()(int*) [b]")).toBe(true);
+    expect(new RegExp(`^${filterOf({ qualified: "a.b" })}$`).test("axb")).toBe(false);
+});
+
+test("the filter for a function finds it, however much its short name leaves out", () => {
+    const frame = { function: "app::Index<…>::operator()", qualified: "app::Index<int, char[3]>::operator()", full: "void app::Index<int, char[3]>::operator()(int) const" };
+    expect(new RegExp(filterOf(frame)).test(frame.full)).toBe(true);
 });

@@ -37,23 +37,26 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let mut draft = Draft::of(index);
     let others = match metrics.freed() {
         0 => String::new(),
+        _ if pattern.longest_life == 0 => "; the others are freed at once".to_owned(),
         _ => {
             let longest = format::seconds(facts.tariff.ns(pattern.longest_life as f64) / 1e9);
             format!("; the others live {longest} at most")
         }
     };
     draft.evidence.say(format!(
-        "{} of {} are {}, {} together{others}",
+        "{} of {} {} {}, {} together{others}",
         format::count(kept),
         format::counted(blocks, "block"),
+        format::are(kept),
         facts.recording.kept().words(),
         format::bytes(metrics.live_bytes),
     ));
     if loses {
         draft.evidence.say(format!(
-            "{} of them, {}, are lost: nothing points to them when the program ends, or only other lost blocks",
+            "{} of them, {}, {} lost: nothing points there when the program ends, except other lost blocks",
             format::count(lost),
-            format::bytes(lost_bytes)
+            format::bytes(lost_bytes),
+            format::are(lost)
         ));
         draft.evidence.number("lost_blocks", lost as f64);
         draft.evidence.number("lost_bytes", lost_bytes.0 as f64);
@@ -131,6 +134,25 @@ mod tests {
         let few = leak(10_000, [10_000, 0, 0, 0, 0, 0, 0, 0]);
         let lost = memtoll_trace::metrics::Metrics { lost_blocks: 10, lost_bytes: Bytes(4000), ..few.counts };
         assert!(drafts(RuleId::NeverFreed, Made { counts: lost, ..few }).is_empty(), "a few that a start loses");
+    }
+
+    #[test]
+    fn one_block_is_lost_and_others_are() {
+        let made = leak(1, [1, 0, 0, 0, 0, 0, 0, 0]);
+        let counts = memtoll_trace::metrics::Metrics {
+            lost_blocks: 1,
+            lost_bytes: Bytes(1 << 20),
+            new_blocks: 2,
+            frees: 1,
+            ..made.counts
+        };
+        let pattern = crate::pattern::Pattern { blocks: 2, longest_life: 0, ..made.pattern.clone() };
+        let found = drafts(RuleId::NeverFreed, Made { counts, pattern, ..made });
+        assert_eq!(
+            found[0].evidence.text[0],
+            "1 of 2 blocks is never freed, 400 B together; the others are freed at once"
+        );
+        assert!(found[0].evidence.text[1].starts_with("1 of them, 1.0 MiB, is lost: "), "{:?}", found[0].evidence.text);
     }
 
     #[test]

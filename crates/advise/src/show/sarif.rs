@@ -128,6 +128,8 @@ mod tests {
             filled_at: vec![],
             remedy: None,
             module: String::new(),
+            is_minor: false,
+            paths: crate::CallPaths::default(),
             saves: Saves { cpu_ns: Range::new(1e6, 2e6, 3e6), ..Saves::default() },
             verified: None,
             assumptions: vec![],

@@ -6,6 +6,8 @@ use memtoll_text::Quantity;
 use memtoll_text::format::{self, Unit};
 use memtoll_trace::meta::{Saved, Verified};
 
+const NOTHING: &str = "nothing that can be told from chance";
+
 /// The title and amount of each saving that is one.
 pub fn amounts(saves: &Saves) -> Vec<(&'static str, String)> {
     Saving::ALL.iter().filter_map(|saving| Some((saving.title(), saves.amount(*saving)?))).collect()
@@ -37,6 +39,8 @@ pub fn headline(finding: &Finding, processor: Option<f64>) -> String {
         .filter(|_| saving == Saving::Cpu)
         .map_or(String::new(), |all| format!(", {} of the run", Unit::Share.show(of.likely / all)));
     match finding.saves.amount(saving).filter(|_| of.is_open()) {
+        // What a leak loses may be little in a short run.
+        None if of.is_nothing() => NOTHING.to_owned(),
         Some(amount) => format!("{amount} of {title}{share}"),
         None => format!("{likely} of {title} ({low} to {high}){share}"),
     }
@@ -59,7 +63,7 @@ pub fn verified(of: &Verified) -> String {
     });
     let mut told: Vec<String> = told.collect();
     if told.is_empty() {
-        told.push("nothing that can be told from chance".to_owned());
+        told.push(NOTHING.to_owned());
     }
     let verdict = match of.as_predicted {
         Some(true) => ": as predicted",

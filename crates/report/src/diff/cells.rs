@@ -36,14 +36,26 @@ pub(super) fn of_total(total: &Total) -> [String; 5] {
     let text = |side| total.mean(side).map_or_else(|| "unknown".to_owned(), |mean| mean.known(total.unit));
     let (change, percent) = match total.both() {
         Some(samples) if samples.difference() != 0.0 || samples.margin(CONFIDENCE) > Some(0.0) => {
-            let [before, _] = samples.means();
-            let percent = samples.difference() * 100.0 / before;
-            let percent = if before > 0.0 { Unit::Share.signed(percent / 100.0) } else { String::new() };
+            let percent = percent(&samples);
             (total.unit.difference(&samples), percent)
         }
         _ => (String::new(), String::new()),
     };
     [text(0), text(1), change, percent, total.name.to_owned()]
+}
+
+/// The difference as a share of what was before, with the digits that are known; empty if it may be none.
+fn percent(samples: &Samples) -> String {
+    let [before, _] = samples.means();
+    let (value, margin) = (samples.difference(), samples.margin(CONFIDENCE).unwrap_or(0.0));
+    if before <= 0.0 || value.abs() <= margin {
+        return String::new();
+    }
+    if margin == 0.0 {
+        return Unit::Share.signed(value / before);
+    }
+    let [low, size, high] = [-margin, 0.0, margin].map(|more| (value.abs() + more) / before);
+    format!("{}{}", if value < 0.0 { '-' } else { '+' }, format::known(Unit::Share, size, low, high))
 }
 
 /// The headings of the rows' columns.
@@ -83,4 +95,19 @@ pub(super) fn rows(of: &Comparison, limit: usize) -> Vec<(Vec<String>, What)> {
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_changes_have_the_digits_that_are_known() {
+        let of =
+            |after: f64, single_margin| percent(&Samples { before: vec![40.6e6], after: vec![after], single_margin });
+        assert_eq!(of(19.2e6, 0.0), "-52.7 %");
+        assert_eq!(of(19.2e6, 14e6), "-50 %");
+        assert_eq!(of(60e6, 2e6), "+48 %");
+        assert_eq!(of(30e6, 12e6), "", "it may be no change");
+    }
 }

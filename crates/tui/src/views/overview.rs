@@ -1,5 +1,6 @@
 //! What memory costs of the CPU time, the worst lines, what to change.
 
+use super::lines::Digits;
 use super::{Known, Shown, advice, lines};
 use crate::colors::{BOLD, SOFT};
 use crate::cpu_time_parts::{Part, parts};
@@ -50,15 +51,15 @@ impl OverviewView {
 /// The bar that adds up, and what its parts are.
 fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
     let parts = parts(balance);
-    let memory = balance.explained().value;
-    let program = balance.program().map(|program| program.value);
-    let heading = match program {
+    let memory = balance.explained();
+    let costs = memory.known_time();
+    let heading = match balance.program() {
         Some(all) => {
-            let share = memory * 100.0 / all;
-            format!("What memory costs: {} of {} CPU time ({share:.1} %)", time(memory), time(all))
+            format!("What memory costs: {costs} of {} CPU time ({})", all.known_time(), memory.share_of(all.value))
         }
-        _ => format!("What memory costs: {} (the kernel did not tell the CPU time)", time(memory)),
+        None => format!("What memory costs: {costs} (the kernel did not tell the CPU time)"),
     };
+    let program = balance.program().map(|program| program.value);
     let mut text = vec![Line::styled(heading, BOLD)];
     let columns = columns_of(&parts.iter().map(|part| part.time.value).collect::<Vec<_>>(), width);
     let piece = |(part, columns): (&Part, usize)| Span::styled(part.kind.fill().repeat(columns), part.kind.style());
@@ -104,9 +105,9 @@ fn memory(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
 fn worst(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
     let Found::Table(table) = &answer.shown else { return Vec::new() };
     let metric = shown.state.metric;
-    let heading = format!("Worst lines by {}{}", metric.about().title, lines::shares_of(answer, metric));
+    let heading = format!("Worst lines by {}{}", metric.about().title, lines::shares_of(answer, metric, Digits::Known));
     let mut text = vec![Line::styled(heading, BOLD)];
-    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, answer, shown, width, &[]));
+    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, (answer, shown), width, &[], Digits::Known));
     text.extend(rows);
     if table.sites.is_empty() {
         text.push(Line::styled("No line allocates anything here.", SOFT));

@@ -53,7 +53,7 @@ columns! {
         full,
         /// Name without parameters, with all template arguments: what [`memtoll_analysis::stacks::Cuts`] compare.
         qualified,
-        /// What to write behind the name of one of several functions that share it: its parameters.
+        /// What to write behind the name of one of several functions that share it: parameters, or what else tells it apart.
         parameters,
         /// Path of the source file.
         file,
@@ -157,10 +157,11 @@ columns! {
         file,
     }
 
-    /// The call sites that cost most CPU time, and the ends of its interval, ns: prices of calls and faults have errors.
+    /// The call sites that cost most CPU time, what it is, and the ends of its interval, ns: prices of calls and faults have errors.
     DearestColumns {
         /// Which of the sites.
         site,
+        value,
         low,
         high,
     }

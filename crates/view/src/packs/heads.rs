@@ -253,7 +253,8 @@ sent! {
     /// Where the program's CPU time went, ns; null: not known. Where a filter is set, parts are those of the call stacks that match, and
     /// the CPU time is that of all.
     Balance {
-        processor_ns: Option<f64>,
+        /// Not more than 0: the program does not run, or the recorder takes about as much.
+        processor: Option<Estimated>,
         plain: Option<Estimated>,
         allocator: Estimated,
         /// Page faults without zeroing.
