@@ -406,7 +406,8 @@ impl Tariff {
     /// The time in calls without what was measured inside: waiting, being without the processor, and work on mappings, ns.
     fn measured(&self, calls: &CallTimes) -> f64 {
         let inside = [calls.preempted_time, calls.waiting_time, calls.mapping_inside];
-        self.ns(calls.allocator_time.0 as f64) - inside.map(|time| self.ns(time.0 as f64)).iter().sum::<f64>()
+        // Of a part, a call can be charged elsewhere than what was paid inside it.
+        self.ns(calls.allocator_time.0 as i64 as f64) - inside.map(|time| self.ns(time.0 as f64)).iter().sum::<f64>()
     }
 
     /// What faults inside calls took in the recorded run, with what it takes to look at them, ns.

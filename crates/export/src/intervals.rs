@@ -6,7 +6,7 @@
 use crate::proportional_shares::divided;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::timeline::{Grid, cells};
+use memtoll_analysis::timeline::{Grid, cells, cells_of};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 
@@ -88,23 +88,29 @@ pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -
         let time = &mut weights[place(cell.cell)][0];
         *time = time.wrapping_add(cell.time);
     }
+    // What is outside is in the first interval, or the last one.
+    let mut cuts: Vec<u64> = all.iter().map(|interval| interval.begin).chain([u64::MAX]).collect();
+    cuts[0] = 0;
     // The sums have reported damage.
     let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
-        if !selection.admits(cost) || !threads.admit(cost.thread) || cost.node.is_none() {
+        let Some(cost) = selection.part_of(cost).filter(|cost| threads.admit(cost.thread) && cost.node.is_some())
+        else {
             return;
-        }
-        let at = place(cost.time.0 >> grid.width_log2);
+        };
         let weight = match cost.kind {
-            CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault => {
-                all[at].faults = all[at].faults.wrapping_add(cost.amount);
-                1
-            }
+            CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault => 1,
             CostKind::Mapping | CostKind::GivenBack => 2,
             CostKind::Waiting | CostKind::Spinning => 3,
             CostKind::Reading => 4,
             _ => return,
         };
-        weights[at][weight] = weights[at][weight].wrapping_add(cost.amount);
+        for (at, from, to) in cells_of(&cuts, &cost) {
+            let amount = cost.amount_between(from, to);
+            weights[at][weight] = weights[at][weight].wrapping_add(amount);
+            if weight == 1 {
+                all[at].faults = all[at].faults.wrapping_add(amount);
+            }
+        }
     });
     let total = &sums.images[index].total;
     for (time, total) in TIMES.into_iter().map(|metric| metric.value(total)).enumerate() {
