@@ -7,7 +7,6 @@ use super::messages::{
 };
 use super::packets::{HEAPS, Packets};
 use memtoll_analysis::library::qualified_name;
-use memtoll_analysis::process_ends::ended;
 use memtoll_analysis::stacks::{Path, Stacks, Texts};
 use memtoll_analysis::sums::{Sums, each_sum_in_image};
 use memtoll_model::{FrameId, Recording};
@@ -34,8 +33,8 @@ struct Heap {
     before: u64,
 }
 
-/// Of each process, by the number of its first image, and call stack.
-type Heaps = BTreeMap<usize, BTreeMap<Path, Heap>>;
+/// Of each process, by its number, and call stack.
+type Heaps = BTreeMap<u32, BTreeMap<Path, Heap>>;
 
 /// Writes the profiles of an answer that has sums.
 pub fn write(answer: &Answer, packets: &mut Packets) -> Result<()> {
@@ -50,24 +49,17 @@ pub fn write(answer: &Answer, packets: &mut Packets) -> Result<()> {
     Interned::new(recording).write(&stacks, &paths, packets)?;
     let mut index = 0;
     let selection = sums.selection;
-    let ends = selection.to.0.min(recording.ended());
+    let ends = packets.time(selection.to.0.min(recording.ended()));
     if has_before(&selection) {
-        dump(
-            recording,
-            &heaps,
-            &ids,
-            selection.from.0,
-            |heap| [heap.before_bytes, 0, heap.before, 0],
-            &mut index,
-            packets,
-        )?;
+        let begins = packets.time(selection.from.0);
+        dump(&heaps, &ids, begins, |heap| [heap.before_bytes, 0, heap.before, 0], &mut index, packets)?;
     }
     let whole = |heap: &Heap| {
         let bytes = heap.before_bytes.wrapping_add(heap.allocated_bytes);
         let blocks = heap.before.wrapping_add(heap.allocated);
         [bytes, bytes.saturating_sub(heap.live_bytes), blocks, blocks.saturating_sub(heap.live)]
     };
-    dump(recording, &heaps, &ids, ends, whole, &mut index, packets)
+    dump(&heaps, &ids, ends, whole, &mut index, packets)
 }
 
 /// Whether something may have been live before what is selected.
@@ -82,7 +74,7 @@ fn heaps(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Heaps {
         Selection { from: Units::ZERO, to: selection.from.saturating_sub(Units(1)), instant: true, ..selection };
     // What stays is not known where frees are hidden.
     for (index, _) in sums.counted().filter(|(_, image)| !image.hides_frees) {
-        let of_process = heaps.entry(recording.images[index].process).or_default();
+        let of_process = heaps.entry(recording.images[index].about.pid).or_default();
         let mut add = |selection: Selection, add: fn(&mut Heap, [u64; 4])| {
             each_sum_in_image(recording, index, selection, &sums.thread_filter, |node, metrics| {
                 let stack = stacks.of(node);
@@ -109,10 +101,8 @@ fn heaps(recording: &Recording, sums: &Sums, stacks: &mut Stacks) -> Heaps {
     heaps
 }
 
-/// Writes a profile of all processes: bytes allocated, bytes freed, blocks allocated, blocks freed. Where the system gave the id of a
-/// process to another one, its profile is of when it ended: readers know which process had the id then.
+/// Writes a profile of all processes: bytes allocated, bytes freed, blocks allocated, blocks freed.
 fn dump(
-    recording: &Recording,
     heaps: &Heaps,
     ids: &FxHashMap<Path, u64>,
     time: u64,
@@ -121,10 +111,7 @@ fn dump(
     packets: &mut Packets,
 ) -> Result<()> {
     let mut dumps = Vec::new();
-    for (process, of_process) in heaps {
-        let image = &recording.images[*process];
-        let last = recording.images.iter().rposition(|image| image.process == *process).filter(|_| image.shares_id);
-        let time = packets.time(last.map_or(time, |last| ended(recording, last).min(time)));
+    for (pid, of_process) in heaps {
         let samples: Vec<HeapSample> = of_process
             .iter()
             .map(|(path, heap)| {
@@ -139,21 +126,19 @@ fn dump(
             })
             .collect();
         for chunk in samples.chunks(CHUNK) {
-            let dump = ProcessHeapSamples {
-                pid: Some(u64::from(image.about.pid)),
+            dumps.push(ProcessHeapSamples {
+                pid: Some(u64::from(*pid)),
                 samples: chunk.to_vec(),
                 from_startup: Some(true),
                 timestamp: Some(time),
                 heap_name: Some(HEAP.to_owned()),
                 sampling_interval_bytes: Some(1),
                 orig_sampling_interval_bytes: Some(1),
-            };
-            dumps.push((time, dump));
+            });
         }
     }
-    dumps.sort_by_key(|(time, _)| *time);
     let count = dumps.len();
-    for (number, (time, dump)) in dumps.into_iter().enumerate() {
+    for (number, dump) in dumps.into_iter().enumerate() {
         let profile = ProfilePacket {
             process_dumps: vec![dump],
             continued: Some(number + 1 < count),
