@@ -65,7 +65,10 @@ fn have_tracks_of_their_own_in_perfetto() {
     // Readers find the process of a heap by its id: what all of them did is in one.
     let heaps = trace.packet.iter().filter_map(|packet| packet.profile_packet.as_ref());
     let samples = heaps.flat_map(|profile| &profile.process_dumps).flat_map(|dump| &dump.samples);
-    assert_eq!(samples.map(|sample| sample.alloc_count() as i64).sum::<i64>(), expected(&recording).iter().sum());
+    assert_eq!(
+        samples.map(|sample| sample.alloc_count() as i64).sum::<i64>(),
+        expected(&recording).iter().sum::<i64>()
+    );
 }
 
 #[test]
