@@ -103,7 +103,7 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
             continue;
         }
         let of = |node: Option<NodeId>| asked.groups.of(image.node(node));
-        let shares = settled_of_groups(recording, index, selection.charge, &tariff, count + 1, of);
+        let shares = settled_of_groups(recording, index, (selection, threads), &tariff, count + 1, of);
         let part = Part::of(selection, threads.clone());
         let image = OfGroups { recording, index, part, groups: Groups { count: count + 1, of }, cuts, sliced };
         let ended = ended(recording, index);
@@ -278,6 +278,7 @@ mod tests {
     use crate::sums::{Sums, sums_of};
     use crate::timeline::{Grid, timeline};
     use memtoll_trace::costs::CostKind;
+    use memtoll_trace::ids::Bytes;
     use std::path::Path;
 
     const GROUPS: usize = 3;
@@ -288,9 +289,19 @@ mod tests {
     }
 
     fn found(recording: &Recording, metric: Metric, thread_filter: &ThreadFilter, span: (u64, u64)) -> Vec<Vec<u64>> {
+        found_of(recording, metric, Selection::default(), thread_filter, span)
+    }
+
+    fn found_of(
+        recording: &Recording,
+        metric: Metric,
+        selection: Selection,
+        thread_filter: &ThreadFilter,
+        span: (u64, u64),
+    ) -> Vec<Vec<u64>> {
         let groups = Grouped::new(recording, GROUPS, |stack| Some(stack.index() % GROUPS));
         let cuts = Grid::of(span.0, span.1, 100).cuts();
-        let (amount, selection) = (Amount::of(metric).unwrap(), Selection::default());
+        let amount = Amount::of(metric).unwrap();
         let asked = Asked { metric, amount, selection, thread_filter, cuts: &cuts, groups: &groups, sliced: None };
         let found = stacked(recording, &asked);
         assert_eq!(found.damage, Vec::<String>::new());
@@ -325,9 +336,15 @@ mod tests {
     fn intervals_add_up_to_the_sums_of_each_group() {
         for name in ["costs", "forks"] {
             let recording = golden(name);
-            let filters = [ThreadFilter::default(), ThreadFilter::images(&recording, |image| image == 0)];
-            for filter in &filters {
-                let sums: Sums = sums_of(&recording, Selection::default(), filter.clone());
+            let all = Selection::default();
+            let some = [
+                (all, ThreadFilter::default()),
+                (all, ThreadFilter::images(&recording, |image| image == 0)),
+                (Selection { min_size: Bytes(64), max_size: Bytes(1024), ..all }, ThreadFilter::default()),
+                (Selection { min_size: Bytes(1025), ..all }, ThreadFilter::default()),
+            ];
+            for (selection, filter) in &some {
+                let sums: Sums = sums_of(&recording, *selection, filter.clone());
                 for metric in [
                     Metric::Allocations,
                     Metric::Bytes,
@@ -343,7 +360,7 @@ mod tests {
                     if name == "costs" && matches!(metric, Metric::Cost | Metric::Allocator) {
                         continue;
                     }
-                    let groups = found(&recording, metric, filter, (0, recording.ended()));
+                    let groups = found_of(&recording, metric, *selection, filter, (0, recording.ended()));
                     let mut expected = vec![0; GROUPS];
                     for site in &sums.sites {
                         expected[site.node.index() % GROUPS] += metric.value(&site.metrics());

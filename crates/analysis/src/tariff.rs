@@ -468,6 +468,13 @@ impl Tariff {
         Settled { beyond: Ratio { part: self.beyond(&calls).max(0.0), whole: self.measured(&calls).max(0.0) }, zeroed }
     }
 
+    /// What the parts of a part of a site share.
+    pub(crate) fn settled_part(&self, part: &Metrics, settled: Settled) -> Settled {
+        let of = |ratio: Ratio, whole: f64| Ratio { part: ratio.share() * whole, whole };
+        let measured = self.measured(&CallTimes::from(part)).max(0.0);
+        Settled { beyond: of(settled.beyond, measured), zeroed: of(settled.zeroed, part.small_faults as f64) }
+    }
+
     /// What a part of a site paid. The parts of a site add up to it.
     pub(crate) fn price_part(&self, site: &Metrics, settled: Settled) -> Priced {
         let times = CallTimes::from(site);
