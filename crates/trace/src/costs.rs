@@ -425,7 +425,7 @@ mod tests {
             prop_assert_eq!(decode(&encode(&costs)).unwrap(), costs);
         }
 
-        /// However time is cut, the parts have the whole, and none has more of a wait than it lasts.
+        /// However time is cut, the parts have the whole, and each has no more of a wait than it lasts.
         #[test]
         fn parts_of_time_add_up_to_the_whole(
             cost in any_cost(), times in (1u64..100, 0u64..20, 0u64..40),
