@@ -1,9 +1,11 @@
 //! What changed between the recordings before a change and those after it, by call site, function or call path.
 
+mod loaded_files;
 mod matching;
 mod noise;
 mod samples;
 
+pub use loaded_files::LoadedFiles;
 pub use noise::{CONFIDENCE, Noise, single};
 pub use samples::Samples;
 
@@ -162,13 +164,15 @@ struct Identity {
     functions: Vec<String>,
     /// The same without parameters, which may change with an edit.
     names: Vec<String>,
+    /// The loaded file of each, which may be renamed.
+    files: Vec<String>,
     /// The type of the blocks.
     kind: Option<String>,
     lines: Vec<Option<u32>>,
 }
 
 impl Identity {
-    fn of(row: &Row, frames: &Frames, group: GroupBy) -> Identity {
+    fn of(row: &Row, frames: &Frames, group: GroupBy, loaded_files: &LoadedFiles) -> Identity {
         let chain: Vec<FrameId> = match &row.path[..] {
             [] => row.frame.into_iter().chain(row.inlined.iter().copied()).collect(),
             path => path.to_vec(),
@@ -177,11 +181,13 @@ impl Identity {
         let functions = if chain.is_empty() { vec![row.label.clone()] } else { chain.iter().map(function).collect() };
         let name = |function: &String| qualified_name(function).to_owned();
         let names = if chain.is_empty() { functions.clone() } else { functions.iter().map(name).collect() };
+        let file = |id: &FrameId| loaded_files.name(frames, frames.frame(*id).module).to_owned();
+        let files = chain.iter().map(file).collect();
         let lines = match group {
             GroupBy::Site => chain.iter().map(|id| frames.frame(*id).line).collect(),
             _ => Vec::new(),
         };
-        Identity { functions, names, kind: row.type_name.clone(), lines }
+        Identity { functions, names, files, kind: row.type_name.clone(), lines }
     }
 }
 
@@ -207,11 +213,11 @@ impl Found {
 }
 
 /// The rows of a side.
-fn found(runs: &[Run], view: &View, group: GroupBy) -> Vec<Found> {
+fn found(runs: &[Run], view: &View, group: GroupBy, loaded_files: &LoadedFiles) -> Vec<Found> {
     let mut all: BTreeMap<Identity, Found> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
         for row in rows(&mut Stacks::new(run.recording, view), run.sums, group) {
-            let identity = Identity::of(&row, &run.recording.frames, group);
+            let identity = Identity::of(&row, &run.recording.frames, group, loaded_files);
             let entry = all.entry(identity.clone());
             let values = vec![Default::default(); runs.len()];
             let found = entry.or_insert_with(|| Found {
@@ -236,7 +242,8 @@ fn found(runs: &[Run], view: &View, group: GroupBy) -> Vec<Found> {
 
 /// All call sites (functions, call paths) of both sides, matched.
 pub fn compare(sides: &Sides, view: &View, group: GroupBy) -> Vec<Change> {
-    let [before, after] = sides.each_ref().map(|runs| found(runs, view, group));
+    let loaded_files = LoadedFiles::of(sides.iter().flatten().map(|run| run.recording));
+    let [before, after] = sides.each_ref().map(|runs| found(runs, view, group, &loaded_files));
     let pairs = matching::pairs(before, after);
     pairs.into_iter().filter_map(|(before, after)| change(sides, before, after)).collect()
 }

@@ -139,7 +139,7 @@ pub fn lanes(recording: &Recording, from: u64, to: u64, intervals: usize, thread
             Err(why) => all.damage.push(why.to_string()),
         }
         // What was not the allocator's inside of its calls.
-        let read = recording.for_each_cost_between(index, Units(from), Units::MAX, |cost| {
+        let read = recording.for_each_cost_between(index, Units(from), Units(to), |cost| {
             let draft = cost.thread.and_then(|thread| of_thread.get_mut(&thread));
             let Some(Draft { lane, elsewhere, .. }) = draft else { return };
             let fault = tariff.faults().of(cost.kind);

@@ -42,7 +42,7 @@ impl ProcessorTimes {
                 lives.insert((index, thread.number), life);
             }
             // The reader of the costs themselves says what is missing in the file.
-            let _ = recording.for_each_cost_between(index, Units(from), Units::MAX, |cost| {
+            let _ = recording.for_each_cost_between(index, Units(from), Units(to), |cost| {
                 let life = cost.thread.and_then(|thread| lives.get_mut(&(index, thread)));
                 life.into_iter().for_each(|life| life.loses(cost));
             });
@@ -91,8 +91,7 @@ impl Life {
         if let CostKind::Waiting | CostKind::OffProcessor | CostKind::Preempted | CostKind::Halted | CostKind::Reading =
             cost.kind
         {
-            let begin = cost.time.saturating_sub(Units(cost.amount)).0;
-            let lost = overlap(begin, cost.time.0, self.begin, self.end);
+            let lost = overlap(cost.began().0, cost.time.0, self.begin, self.end);
             self.off_processor = self.off_processor.saturating_add(lost);
         }
     }

@@ -108,7 +108,8 @@ pub fn regions(
         }
         let read = recording.for_each_cost_between(index, Units(first), Units(last), |cost| {
             if let Some(runs) = threads.get_mut(&cost.thread) {
-                runs.each_at(cost.counts_at().0, |metrics| cost.add_to(metrics));
+                // A thread sets no mark while it waits.
+                runs.each_at(cost.counts_at().0, |metrics| cost.add_to(Units::ZERO, Units::MAX, metrics));
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
@@ -266,8 +267,8 @@ mod tests {
             place: Place::Unknown,
             holder: None,
         };
-        cost(CostKind::Preempted).add_to(&mut metrics);
-        cost(CostKind::Mapping).add_to(&mut metrics);
+        cost(CostKind::Preempted).add_to(Units::ZERO, Units::MAX, &mut metrics);
+        cost(CostKind::Mapping).add_to(Units::ZERO, Units::MAX, &mut metrics);
         let clock = Clock { units_per_second: 1e9, stamp: 0.0 };
         let tariff = Tariff::new(clock, Prices::default(), 4096);
         let costs = tariff.price(&metrics).costs();

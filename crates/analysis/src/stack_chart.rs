@@ -12,7 +12,7 @@ use crate::processor::ImageOrThread;
 use crate::settled_sites::settled;
 use crate::stacks::{Path, Stacks};
 use crate::tariff::Tariff;
-use crate::timeline::{Grid, cell_of};
+use crate::timeline::{Grid, cell_of, cells_of};
 use memtoll_model::{Chapters, FrameId, Image, Recording, StackId, TextId};
 use memtoll_tally::span::{Groups, Slice, group_of, sums_of_chapter};
 use memtoll_tally::{Part, Select, Selection, Split, Threads};
@@ -239,8 +239,9 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
     });
     let mut costs: FxHashMap<(usize, NodeId), Metrics> = FxHashMap::default();
     let paid = recording.for_each_cost_between(asked.of.image, from, to, |cost: &Cost| {
-        if let (Some(column), Some(node)) = (cell_of(cuts, cost.counts_at().0), part.charged(cost)) {
-            cost.add_to(costs.entry((column, node)).or_default());
+        let Some(node) = part.charged(cost) else { return };
+        for (column, from, to) in cells_of(cuts, cost) {
+            cost.add_to(from, to, costs.entry((column, node)).or_default());
         }
     });
     damage.extend(paid.err().map(|why| why.to_string()));

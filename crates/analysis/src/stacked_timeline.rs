@@ -13,12 +13,11 @@ use crate::process_ends::ended;
 use crate::settled_sites::settled_of_groups;
 use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
-use crate::timeline::{cell_of, parts_in_cells};
+use crate::timeline::cells_of;
 use memtoll_model::{Chapters, Recording, StackId};
 use memtoll_tally::span::{Groups, Live, Slice, group_of};
 use memtoll_tally::{Charge, Part, Select, Selection, Split};
-use memtoll_text::amounts::Nanoseconds;
-use memtoll_trace::costs::{Cost, CostKind};
+use memtoll_trace::costs::Cost;
 use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::unreadable::Unreadable;
@@ -96,10 +95,6 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
     let mut found = Stacked { groups: vec![vec![0; cells]; *count], damage: Vec::new() };
     let last = cuts[cells].saturating_sub(1);
     let selection = Selection { from: Units::ZERO, to: Units(last), split: Split::None, ..asked.selection };
-    // A wait in the last interval may end behind it.
-    let wait = Nanoseconds(1);
-    let counts_waits = asked.metric.value(&Priced { waiting_ns: wait, reading_ns: wait, ..Priced::default() }) > 0;
-    let costs_to = if counts_waits { Units::MAX } else { selection.to };
     let is_plain = selection.charge == Charge::Allocation && selection.is_of_all_sizes();
     let sliced = asked.sliced.filter(|sliced| is_plain && sliced.is_cut_at(cuts, recording.ended()));
     for (index, image) in recording.images.iter().enumerate() {
@@ -108,13 +103,11 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
             continue;
         }
         let of = |node: Option<NodeId>| asked.groups.of(image.node(node));
-        let shares = settled_of_groups(recording, index, selection.charge, &tariff, count + 1, of);
+        let shares = settled_of_groups(recording, index, (selection, threads), &tariff, count + 1, of);
         let part = Part::of(selection, threads.clone());
-        let paying = Part::of(Selection { to: costs_to, ..selection }, threads.clone());
-        let image = OfGroups { recording, index, part, paying, groups: Groups { count: count + 1, of }, cuts, sliced };
+        let image = OfGroups { recording, index, part, groups: Groups { count: count + 1, of }, cuts, sliced };
         let ended = ended(recording, index);
-        let waited = |units: u64| Nanoseconds(tariff.ns(units as f64).round() as u64);
-        image.each_cell(&mut found.damage, |cell, has, waits| {
+        image.each_cell(&mut found.damage, |cell, has| {
             if asked.amount == Amount::Live && cuts[cell] > ended {
                 return;
             }
@@ -126,9 +119,7 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
                             (Has::Happened(counts), None) => tariff.price_alone(&counts[group]),
                             (Has::Stayed(_), _) => Priced::default(),
                         };
-                        let Waits { in_allocator, for_disk } = waits.map_or(Waits::default(), |waits| waits[group]);
-                        let (waiting_ns, reading_ns) = (waited(in_allocator), waited(for_disk));
-                        asked.metric.value(&Priced { waiting_ns, reading_ns, ..priced })
+                        asked.metric.value(&priced)
                     }
                     (Amount::Live, has) => {
                         let (bytes, blocks) = has.at_highest(group);
@@ -160,31 +151,11 @@ impl Has<'_> {
     }
 }
 
-/// How long the threads of a group wait in a cell, units.
-#[derive(Clone, Copy, Default)]
-struct Waits {
-    in_allocator: u64,
-    for_disk: u64,
-}
-
-impl Waits {
-    /// The waits of this kind; `None`: it is none.
-    fn of(&mut self, kind: CostKind) -> Option<&mut u64> {
-        match kind {
-            CostKind::Waiting | CostKind::Spinning => Some(&mut self.in_allocator),
-            CostKind::Reading => Some(&mut self.for_disk),
-            _ => None,
-        }
-    }
-}
-
 /// An image whose call stacks are in groups.
 struct OfGroups<'a, F> {
     recording: &'a Recording,
     index: usize,
     part: Part,
-    /// The same part, without an end where waits count.
-    paying: Part,
     groups: Groups<F>,
     cuts: &'a [u64],
     sliced: Option<&'a Sliced>,
@@ -192,8 +163,8 @@ struct OfGroups<'a, F> {
 
 impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
     /// Calls `take` with what the groups have in each cell, one after the other. What is missing is added to `damage`.
-    fn each_cell(&self, damage: &mut Vec<String>, mut take: impl FnMut(usize, Has, Option<&Vec<Waits>>)) {
-        let Self { recording, index, part, paying, groups, cuts, .. } = self;
+    fn each_cell(&self, damage: &mut Vec<String>, take: impl FnMut(usize, Has)) {
+        let Self { recording, index, part, groups, cuts, .. } = self;
         let chapters = chapters_of(recording, *index);
         // If chapters are damaged, read all events.
         let from_chapters = chapters.and_then(|chapters| self.cut_chapters(&chapters).ok().flatten());
@@ -203,24 +174,15 @@ impl<F: Fn(Option<NodeId>) -> usize + Sync> OfGroups<'_, F> {
             (vec![Live::default(); groups.count], cut.unwrap_or_default())
         });
         let mut costs: Costs = FxHashMap::default();
-        let mut waits: FxHashMap<usize, Vec<Waits>> = FxHashMap::default();
-        let read = recording.for_each_cost_between(*index, Units(cuts[0]), paying.to(), |cost: &Cost| {
-            let Some(group) = paying.charged(cost).map(|node| (groups.of)(Some(node))) else { return };
-            if let Some(cell) = cell_of(cuts, cost.counts_at().0) {
+        let read = recording.for_each_cost_between(*index, Units(cuts[0]), part.to(), |cost: &Cost| {
+            let Some(group) = part.charged(cost).map(|node| (groups.of)(Some(node))) else { return };
+            for (cell, from, to) in cells_of(cuts, cost) {
                 let counts = costs.entry(cell).or_insert_with(|| vec![Metrics::default(); groups.count]);
-                cost.add_to(&mut counts[group]);
-            }
-            if Waits::default().of(cost.kind).is_none() {
-                return;
-            }
-            let began = cost.time.saturating_sub(Units(cost.amount));
-            for (cell, units) in parts_in_cells(cuts, began.0, cost.time.0) {
-                let waits = waits.entry(cell).or_insert_with(|| vec![Waits::default(); groups.count]);
-                waits[group].of(cost.kind).into_iter().for_each(|sum| *sum = sum.wrapping_add(units));
+                cost.add_to(from, to, &mut counts[group]);
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
-        in_cells(live, &slices, cuts, costs, |cell, has| take(cell, has, waits.get(&cell)));
+        in_cells(live, &slices, cuts, costs, take);
     }
 
     /// What is live of each group before the chapters that the intervals meet, and the slices of these; `None`: chapters do not tell.
@@ -315,6 +277,8 @@ mod tests {
     use super::*;
     use crate::sums::{Sums, sums_of};
     use crate::timeline::{Grid, timeline};
+    use memtoll_trace::costs::CostKind;
+    use memtoll_trace::ids::Bytes;
     use std::path::Path;
 
     const GROUPS: usize = 3;
@@ -325,9 +289,19 @@ mod tests {
     }
 
     fn found(recording: &Recording, metric: Metric, thread_filter: &ThreadFilter, span: (u64, u64)) -> Vec<Vec<u64>> {
+        found_of(recording, metric, Selection::default(), thread_filter, span)
+    }
+
+    fn found_of(
+        recording: &Recording,
+        metric: Metric,
+        selection: Selection,
+        thread_filter: &ThreadFilter,
+        span: (u64, u64),
+    ) -> Vec<Vec<u64>> {
         let groups = Grouped::new(recording, GROUPS, |stack| Some(stack.index() % GROUPS));
         let cuts = Grid::of(span.0, span.1, 100).cuts();
-        let (amount, selection) = (Amount::of(metric).unwrap(), Selection::default());
+        let amount = Amount::of(metric).unwrap();
         let asked = Asked { metric, amount, selection, thread_filter, cuts: &cuts, groups: &groups, sliced: None };
         let found = stacked(recording, &asked);
         assert_eq!(found.damage, Vec::<String>::new());
@@ -362,9 +336,15 @@ mod tests {
     fn intervals_add_up_to_the_sums_of_each_group() {
         for name in ["costs", "forks"] {
             let recording = golden(name);
-            let filters = [ThreadFilter::default(), ThreadFilter::images(&recording, |image| image == 0)];
-            for filter in &filters {
-                let sums: Sums = sums_of(&recording, Selection::default(), filter.clone());
+            let all = Selection::default();
+            let some = [
+                (all, ThreadFilter::default()),
+                (all, ThreadFilter::images(&recording, |image| image == 0)),
+                (Selection { min_size: Bytes(64), max_size: Bytes(1024), ..all }, ThreadFilter::default()),
+                (Selection { min_size: Bytes(1025), ..all }, ThreadFilter::default()),
+            ];
+            for (selection, filter) in &some {
+                let sums: Sums = sums_of(&recording, *selection, filter.clone());
                 for metric in [
                     Metric::Allocations,
                     Metric::Bytes,
@@ -380,7 +360,7 @@ mod tests {
                     if name == "costs" && matches!(metric, Metric::Cost | Metric::Allocator) {
                         continue;
                     }
-                    let groups = found(&recording, metric, filter, (0, recording.ended()));
+                    let groups = found_of(&recording, metric, *selection, filter, (0, recording.ended()));
                     let mut expected = vec![0; GROUPS];
                     for site in &sums.sites {
                         expected[site.node.index() % GROUPS] += metric.value(&site.metrics());
@@ -398,6 +378,44 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What lasts is cut at the ends of a span as at those of intervals.
+    #[test]
+    fn an_interval_has_what_sums_of_its_time_have() {
+        let mut crossing = 0;
+        for name in ["costs", "forks"] {
+            let recording = golden(name);
+            let all = ThreadFilter::default();
+            let cuts = Grid::of(0, recording.ended(), 100).cuts();
+            let groups = Grouped::new(&recording, GROUPS, |stack| Some(stack.index() % GROUPS));
+            for image in 0..recording.images.len() {
+                let crosses = |cost: &Cost| cost.kind == CostKind::Mapping && cells_of(&cuts, cost).count() > 1;
+                recording.for_each_cost(image, |cost| crossing += u64::from(crosses(cost))).unwrap();
+            }
+            for metric in [Metric::Faults, Metric::Mapping, Metric::Waiting, Metric::Reading] {
+                let selection = Selection::default();
+                let asked = Asked {
+                    metric,
+                    amount: Amount::During,
+                    selection,
+                    thread_filter: &all,
+                    cuts: &cuts,
+                    groups: &groups,
+                    sliced: None,
+                };
+                let found = added(&stacked(&recording, &asked).groups);
+                for (cell, has) in cuts.windows(2).zip(found) {
+                    let selection = Selection { from: Units(cell[0]), to: Units(cell[1] - 1), ..selection };
+                    let sums = sums_of(&recording, selection, all.clone());
+                    let expected = metric.value(&sums.total);
+                    // Each site is rounded to ns.
+                    let rounded = sums.sites.len() as u64 * 5;
+                    assert!(has.abs_diff(expected) <= rounded, "{name}: {metric:?} of {cell:?}: {has}, {expected}");
+                }
+            }
+        }
+        assert!(crossing > 0);
     }
 
     #[test]

@@ -314,16 +314,16 @@ fn add_up(
     }
 }
 
-/// Calls `take` with what each call site of an image counted in the whole recording.
-pub(crate) fn each_of_whole_image(
+/// Calls `take` with what each call site of an image counted of `selection`.
+pub(crate) fn each_counted(
     recording: &Recording,
     index: usize,
-    charge: Charge,
+    selection: Selection,
+    threads: &Threads,
     mut take: impl FnMut(Option<NodeId>, &Metrics),
 ) {
-    let whole = Selection { charge, ..Selection::default() };
     // The sums of the part that is asked for list the damage.
-    let found = found_in(recording, None, index, whole, &Threads::All, &mut Vec::new());
+    let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     found.sites.each(|_| false, |node, _, counts| take(node, counts));
 }
 

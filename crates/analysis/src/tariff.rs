@@ -406,7 +406,8 @@ impl Tariff {
     /// The time in calls without what was measured inside: waiting, being without the processor, and work on mappings, ns.
     fn measured(&self, calls: &CallTimes) -> f64 {
         let inside = [calls.preempted_time, calls.waiting_time, calls.mapping_inside];
-        self.ns(calls.allocator_time.0 as f64) - inside.map(|time| self.ns(time.0 as f64)).iter().sum::<f64>()
+        // Of a part, a call can be charged elsewhere than what was paid inside it.
+        self.ns(calls.allocator_time.0 as i64 as f64) - inside.map(|time| self.ns(time.0 as f64)).iter().sum::<f64>()
     }
 
     /// What faults inside calls took in the recorded run, with what it takes to look at them, ns.
@@ -465,6 +466,13 @@ impl Tariff {
             Charge::Payment => Ratio { part: 1.0, whole: 1.0 },
         };
         Settled { beyond: Ratio { part: self.beyond(&calls).max(0.0), whole: self.measured(&calls).max(0.0) }, zeroed }
+    }
+
+    /// What the parts of a part of a site share.
+    pub(crate) fn settled_part(&self, part: &Metrics, settled: Settled) -> Settled {
+        let of = |ratio: Ratio, whole: f64| Ratio { part: ratio.share() * whole, whole };
+        let measured = self.measured(&CallTimes::from(part)).max(0.0);
+        Settled { beyond: of(settled.beyond, measured), zeroed: of(settled.zeroed, part.small_faults as f64) }
     }
 
     /// What a part of a site paid. The parts of a site add up to it.

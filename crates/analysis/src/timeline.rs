@@ -11,7 +11,7 @@ use crate::thread_filter::ThreadFilter;
 use memtoll_model::{Chapters, Recording};
 use memtoll_tally::{Aggregator, Cells, Selection, TimelineBuilder};
 use memtoll_trace::chapter::Wanted;
-use memtoll_trace::costs::CostKind;
+use memtoll_trace::costs::{Cost, CostKind};
 use memtoll_trace::event::Event;
 use memtoll_trace::ids::Units;
 use memtoll_trace::timeline::{LiveCell, ThreadCell, Timeline};
@@ -57,11 +57,13 @@ pub(crate) fn cell_of(cuts: &[u64], time: u64) -> Option<usize> {
     (cell + 1 < cuts.len()).then_some(cell)
 }
 
-/// How long a span lasts in each of these cells that it meets. Units.
-pub(crate) fn parts_in_cells(cuts: &[u64], from: u64, to: u64) -> impl Iterator<Item = (usize, u64)> {
-    let first = cuts.partition_point(|cut| *cut <= from).saturating_sub(1);
-    let cells = cuts[first..].windows(2).take_while(move |cell| cell[0] < to).enumerate();
-    cells.map(move |(at, cell)| (first + at, cell[1].min(to).saturating_sub(cell[0].max(from))))
+/// The cells between these times in which a cost counts, each with its first and its last time. Units.
+pub fn cells_of(cuts: &[u64], cost: &Cost) -> impl Iterator<Item = (usize, Units, Units)> {
+    let (first, last) = cost.times();
+    let at = cuts.partition_point(|cut| *cut <= first.0).saturating_sub(1);
+    let cells = cuts[at..].windows(2).take_while(move |cell| cell[0] <= last.0).enumerate();
+    let times = move |(number, cell): (usize, &[u64])| (at + number, Units(cell[0]), Units(cell[1] - 1));
+    cells.map(times).filter(|(_, from, to)| cost.meets(*from, *to))
 }
 
 /// Cells of equal width: a grid that all processes share.
@@ -121,7 +123,7 @@ pub struct ImageCells {
 pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, thread_filter: &ThreadFilter) -> TimelineView {
     let grid = Grid::of(from, to.min(recording.ended()), most);
     let mut intervals = vec![Interval::default(); grid.count];
-    let mut damage = Vec::new();
+    let (cuts, mut damage) = (grid.cuts(), Vec::new());
     for index in 0..recording.images.len() {
         let Some(threads) = thread_filter.of(index) else { continue };
         match cells(recording, index, grid) {
@@ -141,15 +143,14 @@ pub fn timeline(recording: &Recording, from: u64, to: u64, most: usize, thread_f
             Err(why) => damage.push(why.to_string()),
         }
         let read = recording.for_each_cost_between(index, Units(grid.start()), Units(grid.last()), |cost| {
-            let Some(at) = grid.index(cost.time.0 >> grid.width_log2).filter(|_| threads.admit(cost.thread)) else {
+            let (CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault) = cost.kind
+            else {
                 return;
             };
-            let interval = &mut intervals[at];
-            match cost.kind {
-                CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault => {
-                    interval.faults = interval.faults.wrapping_add(cost.amount);
+            if threads.admit(cost.thread) {
+                for (at, ..) in cells_of(&cuts, cost) {
+                    intervals[at].faults = intervals[at].faults.wrapping_add(cost.amount);
                 }
-                _ => {}
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
@@ -279,6 +280,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::costs::Place;
     use memtoll_trace::event::Block;
     use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
     use memtoll_trace::op::{Effect, Op};
@@ -286,11 +288,32 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_span_is_divided_among_the_cells_that_it_meets() {
-        let parts = |from, to| parts_in_cells(&[10, 20, 30, 40], from, to).collect::<Vec<_>>();
-        assert_eq!(parts(12, 33), [(0, 8), (1, 10), (2, 3)]);
-        assert_eq!((parts(0, 12), parts(35, 90), parts(13, 17)), (vec![(0, 2)], vec![(2, 5)], vec![(0, 4)]));
-        assert_eq!([parts(0, 10), parts(40, 50)], [vec![], vec![]]);
+    fn what_lasts_is_in_each_cell_that_it_meets() {
+        let cost = |kind, time, inside: Option<u64>, amount| Cost {
+            time: Units(time),
+            kind,
+            inside: inside.map(Units),
+            thread: None,
+            amount,
+            node: None,
+            size: Bytes::ZERO,
+            place: Place::Unknown,
+            holder: None,
+        };
+        let cuts = [10, 20, 30, 40];
+        let found = |cost: Cost| -> Vec<(usize, u64)> {
+            cells_of(&cuts, &cost).map(|(cell, from, to)| (cell, cost.amount_between(from, to))).collect()
+        };
+        let wait = |began: u64, time: u64| found(cost(CostKind::Waiting, time, None, time - began));
+        assert_eq!(
+            (wait(12, 15), wait(15, 20), wait(15, 35)),
+            (vec![(0, 3)], vec![(0, 5), (1, 0)], vec![(0, 5), (1, 10), (2, 5)])
+        );
+        assert_eq!((wait(0, 12), wait(35, 90), wait(13, 17)), (vec![(0, 2)], vec![(2, 5)], vec![(0, 4)]));
+        assert_eq!([wait(0, 9), wait(40, 50)], [vec![], vec![]]);
+        // A release counts when it is called.
+        assert_eq!(found(cost(CostKind::Waiting, 35, Some(12), 10)), [(0, 0), (1, 5), (2, 5)]);
+        assert_eq!(found(cost(CostKind::Fault, 35, Some(12), 2)), [(0, 2)]);
     }
 
     #[test]

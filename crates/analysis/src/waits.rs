@@ -21,8 +21,8 @@ pub struct Wait {
     pub time: u64,
 }
 
-/// The waits of threads, those of `thread_filter`, that ended between two times (units), longest first, and statements about what is missing.
-/// Reads the costs of that time.
+/// How long threads, those of `thread_filter`, waited between two times (units), longest first, and statements about what is
+/// missing. Reads the costs of that time.
 pub fn waits(recording: &Recording, from: Units, to: Units, thread_filter: &ThreadFilter) -> (Vec<Wait>, Vec<String>) {
     let (mut all, mut damage) = (Vec::new(), Vec::new());
     for image in 0..recording.images.len() {
@@ -30,9 +30,9 @@ pub fn waits(recording: &Recording, from: Units, to: Units, thread_filter: &Thre
         let read = recording.for_each_cost_between(image, from, to, |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
             let counts = || thread_filter.admit(image, cost.thread);
-            if waited && (from..=to).contains(&cost.time) && counts() {
+            if waited && cost.meets(from, to) && counts() {
                 let sum = pairs.entry((cost.thread, cost.holder)).or_default();
-                *sum = sum.wrapping_add(cost.amount);
+                *sum = sum.wrapping_add(cost.amount_between(from, to));
             }
         });
         damage.extend(read.err().map(|why| why.to_string()));
@@ -72,9 +72,9 @@ pub fn longest(
         if thread_filter.of(image).is_none() {
             continue;
         }
-        let read = recording.for_each_cost_between(image, Units(from), Units::MAX, |cost| {
+        let read = recording.for_each_cost_between(image, Units(from), Units(to), |cost| {
             let waited = matches!(cost.kind, CostKind::Waiting | CostKind::Spinning);
-            let began = cost.time.saturating_sub(Units(cost.amount));
+            let began = cost.began();
             let counts = || thread_filter.admit(image, cost.thread);
             if waited && cost.time >= Units(from) && began <= Units(to) && counts() {
                 count += 1;

@@ -165,9 +165,14 @@ impl Writer<'_, '_> {
         self.ms(self.history.from.saturating_add(interval.saturating_mul(self.history.width)))
     }
 
+    /// Threads are grouped by it, so it tells processes apart.
+    fn pid(&self, image: usize) -> String {
+        format!("{}{}", self.recording.images[image].about.pid, labels::from_when(self.recording, image))
+    }
+
     fn thread(&mut self, stacks: &mut Stacks, thread: Thread, of: &BTreeMap<StackId, (Path, Sums)>) -> Value {
-        let (image, number) = thread;
-        let image = &self.recording.images[image];
+        let (index, number) = thread;
+        let image = &self.recording.images[index];
         let about = number.and_then(|number| image.thread(number));
         let tid = about.map_or(ThreadNo::or_zero(number), |about| about.tid);
         let name = about.and_then(|about| thread_name(image, about)).unwrap_or("(no name)");
@@ -185,7 +190,7 @@ impl Writer<'_, '_> {
             "showMarkersInTimeline": true,
             "name": name,
             "isMainThread": tid == image.about.pid,
-            "pid": format!("{}", image.about.pid),
+            "pid": self.pid(index),
             "tid": tid,
             "samples": samples,
             "nativeAllocations": allocations,
@@ -299,7 +304,7 @@ impl Writer<'_, '_> {
             "name": "live bytes",
             "category": "Memory",
             "description": "Bytes of live blocks",
-            "pid": format!("{}", self.recording.images[image].about.pid),
+            "pid": self.pid(image),
             "mainThreadIndex": track,
             "samples": {
                 "length": growth.len(),

@@ -6,9 +6,12 @@
 use crate::proportional_shares::divided;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::timeline::{Grid, cells};
+use memtoll_analysis::timeline::{Grid, cells, cells_of};
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
+use memtoll_trace::event::{Block, Event};
+use memtoll_trace::op::{Effect, Op};
+use std::ops::ControlFlow;
 
 /// An interval.
 #[derive(Clone, Copy, Default)]
@@ -81,30 +84,54 @@ pub fn intervals(recording: &Recording, sums: &Sums, index: usize, grid: Grid) -
         .collect();
     let mut weights = vec![[0u64; TIMES.len()]; all.len()];
     let place = |cell: u64| (cell.clamp(first, last) - first) as usize;
+    let mut acquired = |cell: u64, blocks: u64, bytes: u64| {
+        let interval = &mut all[place(cell)];
+        interval.allocations = interval.allocations.wrapping_add(blocks);
+        interval.bytes = interval.bytes.wrapping_add(bytes);
+    };
     for cell in cells.threads.iter().filter(|cell| threads.admit(cell.thread)) {
-        let interval = &mut all[place(cell.cell)];
-        interval.allocations = interval.allocations.wrapping_add(cell.allocations);
-        interval.bytes = interval.bytes.wrapping_add(cell.bytes);
+        if !selection.is_part() {
+            acquired(cell.cell, cell.allocations, cell.bytes);
+        }
         let time = &mut weights[place(cell.cell)][0];
         *time = time.wrapping_add(cell.time);
     }
+    // Cells know no sizes, and one in which a selected span begins or ends has more than the span.
+    if selection.is_part() {
+        let counts = |event: &Event| {
+            let is_there = (selection.from..=selection.to).contains(&event.time) && selection.admits_size(event.size);
+            let acquires = event.op.effect() == Effect::Acquire && event.op != Op::BEFORE;
+            is_there && acquires && matches!(event.block, Block::Number(_)) && threads.admit(event.thread)
+        };
+        let _ = recording.for_each_events_between(index, selection.from, selection.to, |events| {
+            let counted = events.iter().filter(|event| counts(event));
+            counted.for_each(|event| acquired(event.time.0 >> grid.width_log2, 1, event.size.0));
+            ControlFlow::Continue(())
+        });
+    }
+    // What is outside is in the first interval, or the last one.
+    let mut cuts: Vec<u64> = all.iter().map(|interval| interval.begin).chain([u64::MAX]).collect();
+    cuts[0] = 0;
     // The sums have reported damage.
     let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
-        if !selection.admits(cost) || !threads.admit(cost.thread) || cost.node.is_none() {
+        let Some(cost) = selection.part_of(cost).filter(|cost| threads.admit(cost.thread) && cost.node.is_some())
+        else {
             return;
-        }
-        let at = place(cost.time.0 >> grid.width_log2);
+        };
         let weight = match cost.kind {
-            CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault => {
-                all[at].faults = all[at].faults.wrapping_add(cost.amount);
-                1
-            }
+            CostKind::Fault | CostKind::HugeFault | CostKind::MajorFault | CostKind::MappedFileFault => 1,
             CostKind::Mapping | CostKind::GivenBack => 2,
             CostKind::Waiting | CostKind::Spinning => 3,
             CostKind::Reading => 4,
             _ => return,
         };
-        weights[at][weight] = weights[at][weight].wrapping_add(cost.amount);
+        for (at, from, to) in cells_of(&cuts, &cost) {
+            let amount = cost.amount_between(from, to);
+            weights[at][weight] = weights[at][weight].wrapping_add(amount);
+            if weight == 1 {
+                all[at].faults = all[at].faults.wrapping_add(amount);
+            }
+        }
     });
     let total = &sums.images[index].total;
     for (time, total) in TIMES.into_iter().map(|metric| metric.value(total)).enumerate() {

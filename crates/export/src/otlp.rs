@@ -53,7 +53,7 @@ impl Export for Otlp {
             let of_sample = labels::of(&stacks, sample).into_iter().map(|(key, value)| {
                 let value = match value {
                     labels::Value::Text(text) => otlp::Value::Text(text.to_owned()),
-                    labels::Value::Number(number) => otlp::Value::Number(i64::from(number)),
+                    labels::Value::Number(number) => otlp::Value::Number(number as i64),
                 };
                 attributes.number(name_of_label(key), value)
             });
@@ -122,6 +122,7 @@ fn name_of_label(label: &'static str) -> &'static str {
     match label {
         "process" => "process.executable.name",
         "pid" => "process.pid",
+        "process_start_ns" => "memtoll.process.start_ns",
         "thread" => "thread.name",
         "tid" => "thread.id",
         "type" => "memtoll.type",

@@ -50,6 +50,8 @@ impl Format for Perfetto {
             (!answer.basis.tariff.sees().frees)
                 .then(|| "no heap profile, no live bytes: an allocator inside the program hides frees".to_owned()),
             has_filter.then(|| "counters and waits are those of all call stacks: they know no filter".to_owned()),
+            (answer.basis.recording.images.iter().any(|image| image.shares_id))
+                .then(|| "processes to which the system gave the same id have one heap profile".to_owned()),
             (short > 0).then(|| {
                 let (short, most) =
                     (memtoll_text::format::count(short), memtoll_text::format::count(waits::MOST as u64));

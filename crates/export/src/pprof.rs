@@ -50,7 +50,7 @@ impl Export for Pprof {
                 let key = texts.number(key) as i64;
                 match value {
                     Value::Text(text) => Label { key, str: texts.number(text) as i64, num: 0 },
-                    Value::Number(num) => Label { key, str: 0, num: i64::from(num) },
+                    Value::Number(num) => Label { key, str: 0, num: num as i64 },
                 }
             });
             let sample = Sample { location_id, value, label: labels.collect() };

@@ -126,8 +126,7 @@ metrics! {
     Zeroing "zeroing", "zeroing": Time, Faults, Each, Sum { Viewer Lines Export Fleet } = |m| m.zeroing_ns.0;
     /// Time in mmap, munmap, mremap, madvise, mprotect and brk, called by the program or by the allocator.
     Mapping "mapping", "mapping": Time, Calls, Measured, Sum { Viewer Lines Export Fleet Total Regions } = |m| m.mapping_ns.0;
-    /// Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time. A selected span has
-    /// all of a wait or none: all if malloc returns in it, or free is called.
+    /// Time that threads wait inside the allocator, usually for a lock that another thread holds. Not CPU time.
     Waiting "waiting", "waiting": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny Regions } = |m| m.waiting_ns.0;
     /// Time that threads wait for the disk in major faults. Not CPU time.
     Reading "reading", "reading": Time, Switches, Measured, Sum { Viewer Lines Tree Export Fleet TotalIfAny } = |m| m.reading_ns.0;

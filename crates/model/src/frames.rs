@@ -169,7 +169,12 @@ impl Frames {
     pub fn unique_name(&self, module: TextId) -> &str {
         let path = self.text(module);
         let name = last_part(self.shown(path));
-        if self.modules.get(name) == Some(&None) { path } else { name }
+        if self.share_name(name) { path } else { name }
+    }
+
+    /// Whether several loaded files have this name.
+    pub fn share_name(&self, name: &str) -> bool {
+        self.modules.get(name) == Some(&None)
     }
 
     fn intern_module(&mut self, path: &str) -> TextId {

@@ -10,7 +10,7 @@ use memtoll_trace::ids::NodeId;
 pub struct SettledSites {
     /// By node: one more than the place in `all`; 0: nothing is settled.
     numbers: Vec<u32>,
-    all: Vec<(Option<NodeId>, Settled)>,
+    all: Vec<Settled>,
 }
 
 impl SettledSites {
@@ -22,18 +22,14 @@ impl SettledSites {
     /// Settles a site. A damaged file may have sites of nodes that it does not have: of these, nothing is.
     pub fn insert(&mut self, node: Option<NodeId>, settled: Settled) {
         if let Some(number) = self.numbers.get_mut(NodeId::index_of(node)) {
-            self.all.push((node, settled));
+            self.all.push(settled);
             *number = self.all.len() as u32;
         }
     }
 
     pub fn get(&self, node: Option<NodeId>) -> Option<Settled> {
         let number = self.numbers.get(NodeId::index_of(node))?.checked_sub(1)?;
-        Some(self.all[number as usize].1)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (Option<NodeId>, Settled)> {
-        self.all.iter().copied()
+        Some(self.all[number as usize])
     }
 }
 
@@ -68,7 +64,6 @@ mod tests {
         let all = [(NodeId::new(4), settled(4.0)), (None, settled(0.5)), (NodeId::new(2), settled(2.0))];
         all.into_iter().for_each(|(node, of)| sites.insert(node, of));
         sites.insert(NodeId::new(5), settled(5.0));
-        assert_eq!(sites.iter().collect::<Vec<_>>(), all);
         all.into_iter().for_each(|(node, of)| assert_eq!(sites.get(node), Some(of)));
         [1, 3, 5, u32::MAX].into_iter().for_each(|node| assert_eq!(sites.get(NodeId::new(node)), None, "{node}"));
     }

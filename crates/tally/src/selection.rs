@@ -92,9 +92,14 @@ impl Selection {
         self.is_part() && Selection { split: Split::None, charge: Charge::Allocation, ..*self } == of_time
     }
 
-    /// Whether a cost counts.
+    /// Whether any of a cost counts.
     pub fn admits(&self, cost: &Cost) -> bool {
-        (self.from..=self.to).contains(&cost.counts_at()) && self.admits_size(cost.size)
+        cost.meets(self.from, self.to) && self.admits_size(cost.size)
+    }
+
+    /// The part of a cost that counts.
+    pub fn part_of(&self, cost: &Cost) -> Option<Cost> {
+        cost.part_between(self.from, self.to).filter(|cost| self.admits_size(cost.size))
     }
 
     /// Whether the summaries in the file, of each image by stack, answer this.
@@ -119,7 +124,7 @@ pub trait Select {
     fn admits_part(&self, thread: impl Into<Option<ThreadNo>>, size: Bytes) -> bool {
         Self::EVERYTHING || self.get().admits_size(size) && self.admits_thread(thread.into())
     }
-    /// The stack that a cost is charged to, if it counts: what is charged to none stands beside them.
+    /// The stack that a cost is charged to, if any of it counts: what is charged to none stands beside them.
     fn charged(&self, cost: &Cost) -> Option<NodeId> {
         let counts = self.get().admits(cost) && self.admits_thread(cost.thread);
         let node = cost.node.filter(|_| counts)?;

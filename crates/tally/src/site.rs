@@ -127,10 +127,10 @@ impl Site {
             live_before: rare.live_before,
             freed_ageless: rare.freed_ageless,
             lifetime: self.lifetime,
-            allocator_time: match charge {
+            allocator_time: costs.allocator_time.wrapping_add(match charge {
                 Charge::Allocation => self.allocator_time,
                 Charge::Payment => self.allocator_time.wrapping_add(self.release_balance),
-            },
+            }),
             largest_bytes: self.largest,
             operations: self.operations,
             events: self.events(rare),

@@ -522,7 +522,8 @@ impl<S: Select> Tally<S> {
     pub fn cost(&mut self, cost: &Cost) {
         let Some(node) = self.selection.charged(cost) else { return };
         let index = self.site_of(Some(node), cost.thread, cost.size.0);
-        cost.add_to(self.costs_of(index));
+        let Selection { from, to, .. } = *self.selection();
+        cost.add_to(from, to, self.costs_of(index));
     }
 
     /// Whether a block counts, by its thread and its size. Blocks that do not count make the peak with the others.

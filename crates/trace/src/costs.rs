@@ -118,6 +118,15 @@ impl CostKind {
         )
     }
 
+    /// Whether the amount is a time, which ends when the cost is paid.
+    pub fn is_time(self) -> bool {
+        use CostKind::*;
+        matches!(
+            self,
+            Mapping | Waiting | Preempted | Spinning | OffProcessor | Reading | Halted | GivenBack | GivingBack
+        )
+    }
+
     /// Whose faults these are, if they are charged to no call site.
     pub fn uncharged(self) -> Option<Uncharged> {
         Some(match self {
@@ -164,8 +173,8 @@ pub struct Cost {
     pub time: Units,
     /// What for.
     pub kind: CostKind,
-    /// Where it was paid inside a call of an allocation function, whose duration contains it: when it counts. What lasts counts when
-    /// its call does (see [`crate::event::Event::time`]), so that a span of time has either both or none.
+    /// Where it was paid inside a call of an allocation function, whose duration contains it: when that call counts (see
+    /// [`crate::event::Event::time`]).
     pub inside: Option<Units>,
     /// The thread that paid, if that is known.
     pub thread: Option<ThreadNo>,
@@ -182,14 +191,57 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// When it counts.
+    /// When it counts, with its call.
     pub fn counts_at(&self) -> Units {
         self.inside.unwrap_or(self.time)
     }
 
-    /// Adds it to what the site counts that is charged with it. Numbers of a damaged file may be beyond all sums.
-    pub fn add_to(&self, counts: &mut Metrics) {
-        counts.grown_calls += u64::from(self.kind == CostKind::Grown);
+    /// When it began.
+    pub fn began(&self) -> Units {
+        self.time.saturating_sub(Units(if self.kind.is_time() { self.amount } else { 0 }))
+    }
+
+    /// The first and the last time that it is about.
+    pub fn times(&self) -> (Units, Units) {
+        let counts_at = self.counts_at();
+        (self.began().min(counts_at), self.time.max(counts_at))
+    }
+
+    /// Whether it is paid with its call between two times, both included.
+    fn counts_between(&self, from: Units, to: Units) -> bool {
+        (from..=to).contains(&self.counts_at())
+    }
+
+    /// How much of it is paid between two times, both included: a time while it lasts, all else with the call.
+    pub fn amount_between(&self, from: Units, to: Units) -> u64 {
+        match self.kind.is_time() {
+            true => {
+                let end = Units(to.0.saturating_add(1));
+                let (before, behind) = (from.saturating_sub(self.began()), self.time.saturating_sub(end));
+                self.amount.saturating_sub(before.0.saturating_add(behind.0))
+            }
+            false if self.counts_between(from, to) => self.amount,
+            false => 0,
+        }
+    }
+
+    /// The part of it that is paid between two times, both included.
+    pub fn part_between(&self, from: Units, to: Units) -> Option<Cost> {
+        let amount = self.amount_between(from, to);
+        let time = if self.kind.is_time() { self.time.min(Units(to.0.saturating_add(1))) } else { self.time };
+        (amount > 0).then_some(Cost { time, amount, ..*self })
+    }
+
+    /// Whether any of it counts between two times, both included.
+    pub fn meets(&self, from: Units, to: Units) -> bool {
+        self.counts_between(from, to) || self.amount_between(from, to) > 0
+    }
+
+    /// Adds what is paid of it between two times, both included, to what the site counts that is charged with it. What lasts inside a
+    /// call is a part of the call that counts while it lasts, too. Numbers of a damaged file may be beyond all sums.
+    pub fn add_to(&self, from: Units, to: Units, counts: &mut Metrics) {
+        let paid = self.amount_between(from, to);
+        let counted = if self.counts_between(from, to) { self.amount } else { 0 };
         let (sum, inside) = match self.kind {
             CostKind::Fault => (&mut counts.small_faults, Some(&mut counts.small_faults_inside)),
             CostKind::HugeFault => (&mut counts.huge_faults, Some(&mut counts.huge_faults_inside)),
@@ -205,10 +257,17 @@ impl Cost {
             CostKind::Preempted | CostKind::Halted => (&mut counts.preempted_time.0, None),
             _ => return,
         };
-        *sum = sum.wrapping_add(self.amount);
+        *sum = sum.wrapping_add(paid);
         if let Some(inside) = inside.filter(|_| self.inside.is_some()) {
-            *inside = inside.wrapping_add(self.amount);
-            counts.samples_inside += u64::from(self.kind == CostKind::Fault);
+            *inside = inside.wrapping_add(paid);
+        }
+        // Events say only whether the call counts here. Of what was given back, another site's call has the time.
+        if self.inside.is_some() && self.kind.is_time() && self.kind != CostKind::GivenBack {
+            counts.allocator_time.0 = counts.allocator_time.0.wrapping_add(paid.wrapping_sub(counted));
+        }
+        if counted > 0 {
+            counts.grown_calls += u64::from(self.kind == CostKind::Grown);
+            counts.samples_inside += u64::from(self.kind == CostKind::Fault && self.inside.is_some());
         }
     }
 }
@@ -364,6 +423,33 @@ mod tests {
         #[test]
         fn costs_come_back(costs in proptest::collection::vec(any_cost(), 0..200)) {
             prop_assert_eq!(decode(&encode(&costs)).unwrap(), costs);
+        }
+
+        /// However time is cut, the parts have the whole, and each has no more of a wait than it lasts.
+        #[test]
+        fn parts_of_time_add_up_to_the_whole(
+            cost in any_cost(), times in (1u64..100, 0u64..20, 0u64..40),
+            cuts in proptest::collection::btree_set(1u64..120, 0..6),
+        ) {
+            let (time, apart, amount) = times;
+            let amount = amount.min(time);
+            let inside = cost.inside.map(|_| Units(time.saturating_sub(apart)));
+            let cost = Cost { time: Units(time), inside, amount, ..cost };
+            let mut whole = Metrics::default();
+            cost.add_to(Units::ZERO, Units::MAX, &mut whole);
+            prop_assert_eq!(whole.allocator_time, Units::ZERO);
+            let (mut sum, mut last) = (Metrics::default(), 0);
+            for cut in cuts.into_iter().chain([u64::MAX]) {
+                let (from, to) = (Units(last), Units(if cut == u64::MAX { cut } else { cut - 1 }));
+                let mut part = Metrics::default();
+                cost.add_to(from, to, &mut part);
+                prop_assert!(part == Metrics::default() || cost.meets(from, to));
+                prop_assert_eq!(cost.part_between(from, to).map_or(0, |part| part.amount), cost.amount_between(from, to));
+                prop_assert!(part.waiting_time.0 <= cut - last);
+                sum.add(&part);
+                last = cut;
+            }
+            prop_assert_eq!(sum, whole);
         }
 
         #[test]

@@ -23,7 +23,9 @@ pub const SIGNATURE_BYTES: usize = 16;
 /// Readers refuse files of another major version.
 pub const MAJOR: u16 = 4;
 /// Grows with additions that older readers can skip.
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
+/// From this minor version on, the index says when costs began; before, only when they ended.
+pub const BEGINS_OF_COSTS: u16 = 1;
 /// "MTBK"
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MTBK");
 /// Bytes before a payload.

@@ -45,8 +45,8 @@ impl From<EventsHeader> for Extent {
 impl Extent {
     /// Of costs, which come in any order.
     pub fn of_costs(costs: &[Cost]) -> Option<Extent> {
-        let first_time = costs.iter().map(|cost| cost.time.min(cost.counts_at())).min()?;
-        let last_time = costs.iter().map(|cost| cost.time.max(cost.counts_at())).max()?;
+        let first_time = costs.iter().map(|cost| cost.times().0).min()?;
+        let last_time = costs.iter().map(|cost| cost.times().1).max()?;
         Some(Extent { first_time, last_time, count: costs.len() as u64, first_block: BlockNo(0) })
     }
 
@@ -134,6 +134,8 @@ pub(crate) fn length(trailer: &[u8; TRAILER_BYTES]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::costs::{CostKind, Place};
+    use crate::ids::Bytes;
     use proptest::prelude::*;
 
     fn any_entry() -> impl Strategy<Value = Entry> {
@@ -149,6 +151,27 @@ mod tests {
                 (Header { kind, image, length, check }, extent)
             },
         )
+    }
+
+    /// A span of time that ends within a wait finds it.
+    #[test]
+    fn costs_are_there_while_they_last() {
+        let cost = |kind, time, inside: Option<u64>, amount| Cost {
+            time: Units(time),
+            kind,
+            inside: inside.map(Units),
+            thread: None,
+            amount,
+            node: None,
+            size: Bytes::ZERO,
+            place: Place::Unknown,
+            holder: None,
+        };
+        let extent =
+            Extent::of_costs(&[cost(CostKind::Fault, 90, None, 50), cost(CostKind::Waiting, 100, Some(101), 30)])
+                .unwrap();
+        assert_eq!((extent.first_time, extent.last_time, extent.count), (Units(70), Units(101), 2));
+        assert_eq!(Extent::of_costs(&[]), None);
     }
 
     proptest! {

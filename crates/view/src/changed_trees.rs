@@ -6,6 +6,7 @@ use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{ChangedTreeColumns, ChangedTreesPack};
 use crate::recordings::Recordings;
+use memtoll_analysis::diff::LoadedFiles;
 use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::tree::{Branch, call_tree};
@@ -35,21 +36,22 @@ struct Shown {
 }
 
 /// What a function is called, whatever its line.
-fn key(recording: &Recording, frame: FrameId) -> Key {
-    let texts = Texts::of(&recording.frames, frame);
-    Key::EMPTY.with(texts.function).with(texts.module_name())
+fn key(recording: &Recording, loaded_files: &LoadedFiles, frame: FrameId) -> Key {
+    let frames = &recording.frames;
+    Key::EMPTY.with(Texts::of(frames, frame).function).with(loaded_files.name(frames, frames.frame(frame).module))
 }
 
 /// Two trees in one. Callers come before what they call.
-struct Both {
+struct Both<'a> {
+    loaded_files: LoadedFiles<'a>,
     nodes: Vec<Node>,
     known: FxHashMap<(usize, Key), usize>,
 }
 
-impl Both {
-    fn new() -> Both {
+impl<'a> Both<'a> {
+    fn new(loaded_files: LoadedFiles<'a>) -> Both<'a> {
         let root = Node { parent: 0, frame: None, values: [0; 2], others: 0 };
-        Both { nodes: vec![root], known: FxHashMap::default() }
+        Both { loaded_files, nodes: vec![root], known: FxHashMap::default() }
     }
 
     /// Adds the tree before (0) or after (1).
@@ -59,7 +61,7 @@ impl Both {
         while let Some((at, branch)) = open.pop() {
             for child in &branch.children {
                 let Some(frame) = child.frame else { continue };
-                let key = key(recording, frame);
+                let key = key(recording, &self.loaded_files, frame);
                 let nodes = &mut self.nodes;
                 let index = *self.known.entry((at, key)).or_insert_with(|| {
                     nodes.push(Node { parent: at, frame: None, values: [0; 2], others: 0 });
@@ -141,7 +143,7 @@ impl Recordings<'_> {
         let metric = query.metric();
         let compared = self.compared(query, changes, 1)?;
         let answers: Vec<&Answer> = compared.sides().iter().flatten().collect();
-        let mut both = Both::new();
+        let mut both = Both::new(LoadedFiles::of(answers.iter().map(|answer| answer.basis.recording)));
         for (side, answer) in answers.iter().enumerate() {
             let recording = answer.basis.recording;
             let sums = answer.basis.sums.as_ref().ok_or(NoAnswer::Lacks("sums"))?;
@@ -152,7 +154,8 @@ impl Recordings<'_> {
         let mut top = 0;
         for &(side, frame) in &changes.path {
             let frame = recordings.get(side).and_then(|recording| Some((recording, recording.frames.numbered(frame)?)));
-            let next = frame.and_then(|(recording, frame)| both.known.get(&(top, key(recording, frame))));
+            let next =
+                frame.and_then(|(recording, frame)| both.known.get(&(top, key(recording, &both.loaded_files, frame))));
             top = *next.ok_or(NoAnswer::NoCallPath)?;
         }
         let widths = both.widths();
@@ -183,14 +186,14 @@ impl Recordings<'_> {
 mod tests {
     use super::*;
 
-    fn both(nodes: &[(usize, u64, u64)]) -> Both {
+    fn both(nodes: &[(usize, u64, u64)]) -> Both<'static> {
         let node = |&(parent, before, after): &(usize, u64, u64)| Node {
             parent,
             frame: Some((1, FrameId::new(7))),
             values: [before, after],
             others: 0,
         };
-        Both { nodes: nodes.iter().map(node).collect(), known: FxHashMap::default() }
+        Both { loaded_files: LoadedFiles::of([]), nodes: nodes.iter().map(node).collect(), known: FxHashMap::default() }
     }
 
     #[test]

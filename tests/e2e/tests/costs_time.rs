@@ -45,8 +45,10 @@ fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {
     // The kernel's work for a page, some 10 us, is in it as well.
     let most = 2 * waited + major * 30_000;
     assert!((waited / 2..=most).contains(&reading), "{reading} ns in {major} faults, {waited} by the program's clocks");
+    // In a run this short, the kernel may not have looked once.
+    let Some(program_ns) = report.json["totals"]["program_ns"].as_u64() else { return };
     // A fast disk makes waits that are not worth a finding.
-    if reading < 1_000_000.max(report.number("/totals/program_ns") / 50) {
+    if reading < 1_000_000.max(program_ns / 50) {
         assert!(found.is_none(), "{reading} ns: {found:?}");
         return;
     }

@@ -3,22 +3,27 @@
 use memtoll_e2e::{Recording, Target, library, memtoll, program_with, run, scratch};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 const GROUPS: [&str; 9] = ["site", "function", "line", "path", "type", "module", "thread", "process", "size"];
 
+/// Two libraries of one name.
+fn libraries(folder: &Path) -> [PathBuf; 2] {
+    ["-DPLUGIN=40", "-DPLUGIN=50"].map(|flag| {
+        let file = folder.join(&flag[2..]).join("plugin.so");
+        std::fs::create_dir(file.parent().unwrap()).unwrap();
+        std::fs::copy(library("same_names.cpp", &[flag]), &file).unwrap();
+        file
+    })
+}
+
 fn recording() -> &'static Recording {
     static RECORDING: OnceLock<Recording> = OnceLock::new();
     RECORDING.get_or_init(|| {
         let folder = scratch();
-        let libraries = ["-DPLUGIN=40", "-DPLUGIN=50"].map(|flag| {
-            let file = folder.path().join(&flag[2..]).join("plugin.so");
-            std::fs::create_dir(file.parent().unwrap()).unwrap();
-            std::fs::copy(library("same_names.cpp", &[flag]), &file).unwrap();
-            file
-        });
-        Target::new(program_with("same_names.cpp", &["-O2", "-ldl"])).args(libraries).record()
+        Target::new(program_with("same_names.cpp", &["-O2", "-ldl"])).args(libraries(folder.path())).record()
     })
 }
 
@@ -84,16 +89,44 @@ fn parameters_tell_overloads_apart_in_text() {
     }
 }
 
+fn diff(options: &[&str], before: &Recording, after: &Recording) -> String {
+    let mut diff = Command::new(memtoll());
+    diff.args(["diff", "--no-debuginfod"]).args(options).args([&before.file, &after.file]);
+    run(diff).stdout
+}
+
+#[test]
+fn libraries_change_each_for_itself() {
+    let folder = scratch();
+    let [first, second] = libraries(folder.path());
+    let target = || Target::new(program_with("same_names.cpp", &["-O2", "-ldl"])).env("IS_SECOND", "1");
+    let before = target().args([&first, &second]).record();
+    let after = target().args([&first, &second, &second]).record();
+    for group in ["function", "site", "path"] {
+        let text = diff(&["--group", group, "--format", "json"], &before, &after);
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        let changes = answer["changes"].as_array().expect("changes");
+        let bytes: Vec<_> =
+            changes.iter().map(|change| ["before", "after"].map(|side| change["bytes"][side].as_f64())).collect();
+        assert_eq!(bytes, [[Some(50.0), Some(100.0)]], "{group}: {changes:#?}");
+    }
+}
+
+#[test]
+fn a_cut_names_one_of_them_by_its_path() {
+    let bytes =
+        |cut: &str| rows("site", &["--drop", cut]).iter().map(|row| row["bytes"].as_u64().expect("bytes")).sum::<u64>();
+    let all = bytes("module:^nothing$");
+    assert_eq!(all - bytes("module:PLUGIN=40/plugin.so$"), 40 * 2);
+    assert_eq!(all - bytes("module:^plugin.so$"), (40 + 50) * 2);
+}
+
 #[test]
 fn overloads_change_each_for_itself() {
     let program = program_with("same_names.cpp", &["-O2", "-ldl"]);
     let once = Target::new(program.clone()).env("IS_SECOND", "1").record();
     let twice = Target::new(program).record();
-    let rows = |options: &[&str]| {
-        let mut diff = Command::new(memtoll());
-        diff.args(["diff", "--no-debuginfod", "--group", "function"]).args(options).args([&once.file, &twice.file]);
-        run(diff).stdout
-    };
+    let rows = |options: &[&str]| diff(&[&["--group", "function"], options].concat(), &once, &twice);
     let answer: Value = serde_json::from_str(&rows(&["--format", "json"])).expect("JSON");
     let changes = answer["changes"].as_array().expect("changes");
     let bytes = |name: &str| {

@@ -75,6 +75,8 @@ export interface Frame {
     file: string;
     line: number;
     module: string;
+    /** What tells its loaded file from the others: its name or, if several have that name, its path. */
+    uniqueModule?: string;
     /** What tells it apart from others of its name, such as parameters. */
     parameters?: string;
     /** Its caller was found by reading the code, or with the frame pointer. */
@@ -148,7 +150,7 @@ export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"]
 export const unknownOf = (name: string) => `${name}.unknown`;
 
 /** The columns of frames. */
-export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.without_tables";
+export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.unique_module" | "frames.without_tables";
 
 /** The frames of a pack; `prefix` begins the names of their columns. */
 export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${FrameColumn}`>, texts: string[], prefix: Prefix): Frame[] {
@@ -165,6 +167,7 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
         file: text(file, index),
         line: line[index] ?? 0,
         module: text(module, index),
+        uniqueModule: text(of("frames.unique_module"), index),
         withoutTables: withoutTables[index] === 1,
     }));
 }

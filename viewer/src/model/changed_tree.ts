@@ -68,7 +68,7 @@ export async function differenceOf(ask: AskChanged, least: number): Promise<Chan
 /** Functions are the same if they are called the same, whatever their lines. */
 export function nameOf({ frame, label, others }: TreeItem): string {
     if (label) return label;
-    return frame ? `${frame.full}\0${fileName(frame.module)}` : others > 0 ? "+" : "";
+    return frame ? `${frame.full}\0${frame.uniqueModule ?? fileName(frame.module)}` : others > 0 ? "+" : "";
 }
 
 const sum = (items: TreeItem[]) => items.reduce((sum, item) => sum + item.value, 0);

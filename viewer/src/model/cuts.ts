@@ -9,7 +9,7 @@ export type CutKind = "focus" | "drop" | "collapse" | "fold";
 export interface Cut {
     kind: CutKind;
     of: "function" | "module";
-    /** A function without its parameters, or a loaded file without its folder. */
+    /** A function without its parameters, or a loaded file: without its folder, unless several have that name. */
     name: string;
 }
 
@@ -37,7 +37,7 @@ export const SAYS: Record<CutKind, { word: string; help: string }> = {
 };
 
 /** What a choice does to a frame. */
-export const cutOf = ({ kind, of }: CutChoice, frame: Frame): Cut => ({ kind, of, name: of === "function" ? frame.qualified : fileName(frame.module) });
+export const cutOf = ({ kind, of }: CutChoice, frame: Frame): Cut => ({ kind, of, name: of === "function" ? frame.qualified : (frame.uniqueModule ?? fileName(frame.module)) });
 
 /** In the order in which they were asked for. */
 export function cutsOf({ cuts }: Pick<State, "cuts">): Cut[] {

@@ -71,17 +71,13 @@ export function whenOf({ from, to }: Base): When {
     return from === null && to === null ? "all" : { span: { from_ns: ns(from), to_ns: ns(to) } };
 }
 
-/** What matches these names and nothing else. */
-const pattern = (names: string[]) => names.map((name) => `^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`).join("|");
+/** What matches this name and nothing else. */
+const pattern = (name: string) => `^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`;
 
 /** The cuts of each kind. */
 function cutPatterns(selection: Selection): Partial<Record<CutKind, string>> {
     const cuts = cutsOf(selection);
-    const lines = (kind: CutKind) =>
-        (["function", "module"] as const).flatMap((of) => {
-            const names = cuts.filter((cut) => cut.kind === kind && cut.of === of).map(({ name }) => name);
-            return names.length > 0 ? [`${of}:${pattern(names)}`] : [];
-        });
+    const lines = (kind: CutKind) => cuts.filter((cut) => cut.kind === kind).map(({ of, name }) => `${of}:${pattern(name)}`);
     return Object.fromEntries([...new Set(cuts.map(({ kind }) => kind))].map((kind) => [kind, lines(kind).join("\n")]));
 }
 

@@ -116,3 +116,16 @@ test("two spans of one recording are compared", async () => {
     await close();
     server.stop();
 });
+
+test("functions of two libraries of one file name change each for itself, also where the program was renamed", async () => {
+    const server = await start(recordings.twins, recordings["twins-after"]);
+    const { page, close } = await open(server.url);
+    const tree = { direction: "callees", min_percent: 0 };
+    const { head, columns } = await packOf(page, { query: { metric: "allocations", view: { tree } }, page: { changes: { path: [] } } });
+    const of = (side) => columns[`${side}.frames.full`].map((text) => head[`${side}_texts`][text]);
+    const names = [of("before"), of("after")];
+    const made = columns["tree.frame"].flatMap((frame, at) => (frame > 0 && names[columns["tree.side"][at]][frame - 1] === "made" ? [[columns["tree.before"][at], columns["tree.after"][at]]] : []));
+    assert.deepEqual(made.sort(), [[1, 1], [1, 2]]);
+    await close();
+    server.stop();
+});

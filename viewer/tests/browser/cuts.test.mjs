@@ -104,3 +104,13 @@ test("where nothing is left, the page says so, and a click leads back", async (t
     // The browser names the answer that there is nothing.
     assert.ok(problems.every((problem) => problem.includes("404")), problems.join());
 });
+
+test("one of two libraries of one file name is cut by its path", async (t) => {
+    const { page, problems } = await viewed(t, "twins", "view=lines&group=function&metric=allocations");
+    const made = () => page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^made$/ }) });
+    await becomes(() => made().count(), 2);
+    await choose(page, made().first().locator(".function"), "fold its module away: its callers lead");
+    await becomes(() => made().count(), 1);
+    assert.match(words(page).cuts, /^fold module:\/.*twin-[12]\/twin\.so$/);
+    assert.deepEqual(problems, []);
+});

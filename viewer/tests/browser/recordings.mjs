@@ -240,7 +240,8 @@ const MAKERS = {
     wrapped,
     growing,
     overloads,
-    twins,
+    twins: () => twins(),
+    "twins-after": () => twins("twins-after", 2),
     namespaces,
     templates,
     rows,
@@ -275,8 +276,8 @@ int main() { free(made(1)); free(made(1L)); return 0; }
     return record("overloads", join(folder, "overloads"));
 }
 
-/** Two libraries of one file name, without debug information, that have the same code and allocate once and twice. */
-function twins() {
+/** Two libraries of one file name, without debug information, that have a function of the same name; calls the second one `seconds` times. */
+function twins(name = "twins", seconds = 1) {
     const source = "#include <stdlib.h>\nvoid *made(void) { void *block = NULL; for (int i = 0; i < TIMES; i++) block = malloc(100); return block; }\n";
     const files = [1, 2].map((times) => {
         const at = join(folder, `twin-${times}`);
@@ -288,7 +289,7 @@ function twins() {
     const main = `#include <dlfcn.h>
 int main(int count, char **files) { for (int i = 1; i < count; i++) ((void *(*)(void))dlsym(dlopen(files[i], RTLD_NOW), "made"))(); return 0; }
 `;
-    return record("twins", compile("twins", main, "twins.c", "-g", "-ldl"), ...files);
+    return record(name, compile(name, main, "twins.c", "-g", "-ldl"), files[0], ...Array(seconds).fill(files[1]));
 }
 
 /** Thirty runs of a region, in turn with a mark, that allocate more and more. */

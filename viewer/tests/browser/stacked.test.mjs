@@ -45,7 +45,11 @@ test("a wait counts while it lasts, in the whole run and in a part of it", async
     const began = (waits.findIndex((ns) => ns > 0) + 1) * all.head.interval_ns;
     const span = { from_ns: Math.round(began + 100e6), to_ns: Math.round(began + 150e6) };
     const part = layersOf(await stacked(page, "waiting", { when: { span } }));
-    assert.ok(Math.abs(sum(Object.values(part).flat()) - 50e6) < 2e6, JSON.stringify(part).slice(0, 300));
+    const inPart = sum(Object.values(part).flat());
+    assert.ok(Math.abs(inPart - 50e6) < 2e6, JSON.stringify(part).slice(0, 300));
+    // The table of the part has the same.
+    const { totals } = report(recordings.locked, "--from", `${span.from_ns}ns`, "--to", `${span.to_ns}ns`);
+    assert.ok(Math.abs(totals.waiting_ns - inPart) < 2e6, `${totals.waiting_ns}, not ${inPart}`);
 });
 
 test("layers of several processes and threads add up to the totals of each function", async (t) => {

@@ -1,30 +1,35 @@
 //! Which call site after a change is which one before it.
 //!
 //! Lines move with every edit, so that call sites are the same if the report calls them the same, but for lines. Several
-//! of one name are paired in the order of their lines. Overloads are different functions, until one of them has no other
-//! partner: then its parameters have changed.
+//! of one name are paired in the order of their lines. Functions of different loaded files are different ones, and so are overloads,
+//! until one of them has no other partner: then its file was renamed, or its parameters have changed.
 
 use super::{Found, Identity};
 use std::collections::BTreeMap;
 
 type Pair = (Option<Found>, Option<Found>);
 
-/// What two call sites have in common: functions and type.
-type Key = (Vec<String>, Option<String>);
+/// What two call sites have in common: functions, their loaded files, and type.
+type Key = (Vec<String>, Vec<String>, Option<String>);
 
 /// All of both sides, each once.
 pub fn pairs(before: Vec<Found>, after: Vec<Found>) -> Vec<Pair> {
-    let overloads = |identity: &Identity| (identity.functions.clone(), identity.kind.clone());
-    let by_name = |identity: &Identity| (identity.names.clone(), identity.kind.clone());
-    // Compilers change their mind about what they inline; then the first function and the type remain.
-    let first_overload = |identity: &Identity| (identity.functions[..1].to_vec(), identity.kind.clone());
-    let first_name = |identity: &Identity| (identity.names[..1].to_vec(), identity.kind.clone());
     let (mut pairs, mut before, mut after) = (Vec::new(), before, after);
-    let keys: [&dyn Fn(&Identity) -> Key; 4] = [&overloads, &first_overload, &by_name, &first_name];
-    for key in keys {
-        let (more, left, right) = pass(before, after, key);
-        pairs.extend(more);
-        (before, after) = (left, right);
+    for are_of_one_file in [true, false] {
+        for has_parameters in [true, false] {
+            // Compilers change their mind about what they inline; then the first function and the type remain.
+            for are_all in [true, false] {
+                let key = |identity: &Identity| {
+                    let functions = if has_parameters { &identity.functions } else { &identity.names };
+                    let most = if are_all { functions.len() } else { 1 };
+                    let files = identity.files.iter().take(if are_of_one_file { most } else { 0 });
+                    (functions[..most].to_vec(), files.cloned().collect(), identity.kind.clone())
+                };
+                let (more, left, right) = pass(before, after, key);
+                pairs.extend(more);
+                (before, after) = (left, right);
+            }
+        }
     }
     pairs.extend(before.into_iter().map(|found| (Some(found), None)));
     pairs.extend(after.into_iter().map(|found| (None, Some(found))));
@@ -124,6 +129,7 @@ mod tests {
         let identity = Identity {
             functions: functions.iter().map(|function| (*function).to_owned()).collect(),
             names: functions.iter().map(|function| qualified_name(function).to_owned()).collect(),
+            files: vec!["app".to_owned(); functions.len()],
             kind: Some(kind.to_owned()),
             lines: vec![Some(line)],
         };
@@ -168,6 +174,20 @@ mod tests {
         // A function whose parameters change is the same.
         let before = vec![site(&["f(int)"], "A", 10, 5)];
         assert_eq!(lines(before, vec![site(&["f(long)"], "A", 12, 5)]), [(Some(10), Some(12))]);
+    }
+
+    #[test]
+    fn functions_of_different_files_are_different_until_one_is_renamed() {
+        let of = |file: &str, line, allocations| {
+            let mut site = site(&["f"], "A", line, allocations);
+            site.identity.files = vec![file.to_owned()];
+            site
+        };
+        let before = || vec![of("a.so", 10, 5), of("b.so", 10, 900)];
+        assert_eq!(lines(before(), vec![of("b.so", 12, 5)]), [(Some(10), None), (Some(10), Some(12))]);
+        let of_b = pairs(before(), vec![of("b.so", 12, 5)]).into_iter().find(|(_, after)| after.is_some()).unwrap().0;
+        assert_eq!(of_b.unwrap().allocations, 900);
+        assert_eq!(lines(vec![of("old", 10, 5)], vec![of("new", 12, 5)]), [(Some(10), Some(12))]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl<'v> ByFunction<'v> {
         }
         *self.known.entry((frame.function, frame.module)).or_insert_with(|| {
             all.iter().fold(Named::default(), |found, names| {
-                let named = names.of(qualified_name(texts.function), texts.module_name());
+                let named = names.of(qualified_name(texts.function), [texts.module, texts.shown_module]);
                 Named { function: found.function || named.function, module: found.module || named.module }
             })
         })

@@ -1,5 +1,6 @@
 //! Functions and loaded files that expressions name.
 
+use memtoll_trace::path::last_part;
 use regex::Regex;
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +9,9 @@ use std::str::FromStr;
 const KINDS: [(&str, Named); 2] =
     [("function:", Named { function: true, module: false }), ("module:", Named { function: false, module: true })];
 
-/// Functions, without their parameters, and loaded files, without their folders, whose name one of some expressions matches. Their text
-/// has a line for each expression; `function:` or `module:` before it says that it is only compared with names of functions or files.
+/// Functions, without their parameters, and loaded files, whose name one of some expressions matches. Their text has a line for each
+/// expression; `function:` or `module:` before it says that it is only compared with names of functions or files. One with a slash is
+/// compared with paths of files, any other one with their names.
 #[derive(Clone, Debug)]
 pub struct Names {
     text: String,
@@ -31,10 +33,15 @@ impl Named {
 }
 
 impl Names {
-    pub(super) fn of(&self, function: &str, module: &str) -> Named {
+    /// `paths` are those of the loaded file: its own, and the one that is shown.
+    pub(super) fn of(&self, function: &str, paths: [&str; 2]) -> Named {
+        let is_file = |regex: &Regex| match regex.as_str().contains('/') {
+            true => paths.iter().any(|path| regex.is_match(path)),
+            false => regex.is_match(last_part(paths[1])),
+        };
         self.all.iter().fold(Named::default(), |found, (kind, regex)| Named {
             function: found.function || kind.function && regex.is_match(function),
-            module: found.module || kind.module && regex.is_match(module),
+            module: found.module || kind.module && is_file(regex),
         })
     }
 }
@@ -71,7 +78,7 @@ mod tests {
     #[test]
     fn an_expression_names_functions_files_or_both() {
         let found = |names: &str, function: &str, module: &str| {
-            let Named { function, module } = names.parse::<Names>().unwrap().of(function, module);
+            let Named { function, module } = names.parse::<Names>().unwrap().of(function, [module; 2]);
             [function, module]
         };
         assert_eq!(found("^sort$", "sort", "sort"), [true, true]);
@@ -80,6 +87,10 @@ mod tests {
         assert_eq!(found("function:^sort$\nmodule:^libz", "sort", "sort"), [true, false]);
         assert_eq!(found("function:^sort$\nmodule:^libz", "sort", "libz.so.1"), [true, true]);
         assert_eq!(found("app::walk\nfunction:x", "app::walk", "app"), [true, false]);
+        assert_eq!(found("module:^/lib/a/", "f", "/lib/a/libz.so"), [false, true]);
+        assert_eq!(found("module:^/lib/a/", "f", "/lib/b/libz.so"), [false, false]);
+        assert_eq!(found("^libz", "f", "/lib/b/libz.so"), [false, true]);
+        assert_eq!(found("lib", "f", "/lib/b/z.so"), [false, false]);
         assert!("function:(".parse::<Names>().is_err());
         assert_eq!("function:a|b".parse::<Names>().unwrap().to_string(), "function:a|b");
     }

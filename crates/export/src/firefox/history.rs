@@ -202,9 +202,8 @@ impl History {
         let tariff = &answer.basis.tariff;
         let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost| {
             // What was paid inside calls is part of their duration.
-            if cost.inside.is_some() || cost.node.is_none() || !selection.admits(cost) || !threads.admit(cost.thread) {
-                return;
-            }
+            let is_apart = cost.inside.is_none() && cost.node.is_some() && threads.admit(cost.thread);
+            let Some(cost) = &selection.part_of(cost).filter(|_| is_apart) else { return };
             let node = match (selection.charge, cost.place) {
                 (Charge::Payment, Place::Call(node)) => Some(node),
                 (Charge::Payment, _) => Some(ROOT_PLACE),

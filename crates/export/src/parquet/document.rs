@@ -32,8 +32,8 @@ fn tables() -> Vec<Table> {
         table("frames", "A row for each frame of these stacks.", stacks::frame_columns),
         table(
             "timeline",
-            "A row for each process image and interval, at most 2,048 intervals of the selected time. They are whole, so the \
-             first and the last one may reach beyond a selected span. Live bytes are those of all threads and sizes. Times are \
+            "A row for each process image and interval, at most 2,048 intervals of the selected time. The first \
+             and the last one may reach beyond a selected span, but count only what is in it. Live bytes are those of all threads and sizes. Times are \
              those of the process, divided among its intervals as time in calls, faults, work on mappings and waiting are.",
             timeline::columns,
         ),

@@ -253,9 +253,10 @@ pub fn costs(source: &mut Source, mut take: impl FnMut(Paid) -> std::io::Result<
         let Some(threads) = source.sums.thread_filter.of(index).cloned() else { continue };
         // The sums have reported damage.
         let _ = recording.for_each_cost_between(index, selection.from, selection.to, |cost: &Cost| {
-            if written.is_err() || !selection.admits(cost) || !threads.admit(cost.thread) {
+            let Some(cost) = selection.part_of(cost).filter(|cost| written.is_ok() && threads.admit(cost.thread))
+            else {
                 return;
-            }
+            };
             let mut stack = |node: Option<NodeId>| node.and_then(|node| source.stacks.of_node(of.node(Some(node))));
             let stack_id = stack(cost.node);
             // A filter leaves out all other stacks, and what has no stack.
@@ -296,7 +297,10 @@ pub fn cost_columns(id: &ByteArray) -> Vec<Column<Paid>> {
         Column::id("thread", "Number of the thread that paid, in its process image.", |row: &Paid| {
             ThreadNo::or_zero(row.thread).into()
         }),
-        Column::ns("time_ns", "When it was paid; of a time, its end.", |row: &Paid| row.time_ns.into()).in_order(),
+        Column::ns("time_ns", "When it was paid; of a time, its end, or that of the selected span.", |row: &Paid| {
+            row.time_ns.into()
+        })
+        .in_order(),
         Column::text("kind", kind, |row: &Paid| row.kind.clone().into()),
         Column::truth("is_inside_call", "Whether it is part of a call's duration.", |row: &Paid| {
             row.is_inside_call.into()

@@ -7,6 +7,7 @@ use super::messages::{
 use super::packets::Packets;
 use super::waits::{self, Why};
 use crate::intervals::{Interval, TIMES, grid, intervals};
+use crate::labels::from_when;
 use crate::metrics::Total;
 use memtoll_analysis::lanes::lanes;
 use memtoll_analysis::metric::{About, Metric};
@@ -25,7 +26,7 @@ const INTERVALS: usize = 2048;
 /// Intervals of the threads' shares of time, at most.
 const SHARES: usize = 1024;
 
-/// Tracks by what they show. Each has an id of its own.
+/// Tracks by what they show. Each has an id of its own; a process is the number of its first image, as ids of processes are used again.
 #[derive(Default)]
 struct Ids {
     known: FxHashMap<Track, u64>,
@@ -33,12 +34,12 @@ struct Ids {
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Track {
-    Process(u32),
-    Thread(u32, u32),
-    Counter(u32, &'static str),
-    Share(u32, u32),
-    Region(u32, u32, String),
-    Wait(u32, u32, Why),
+    Process(usize),
+    Thread(usize, u32),
+    Counter(usize, &'static str),
+    Share(usize, u32),
+    Region(usize, u32, String),
+    Wait(usize, u32, Why),
 }
 
 /// A process number, as the format has it.
@@ -61,7 +62,7 @@ impl Ids {
     }
 
     /// A thread's track.
-    fn thread(&self, of: (u32, u32)) -> Option<u64> {
+    fn thread(&self, of: (usize, u32)) -> Option<u64> {
         self.known.get(&Track::Thread(of.0, of.1)).copied()
     }
 }
@@ -79,24 +80,24 @@ pub fn write(answer: &Answer, packets: &mut Packets) -> Result<()> {
 
 /// Announces processes and threads.
 fn processes(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) -> Result<()> {
+    let recording = answer.basis.recording;
     for (index, _) in sums.counted() {
-        let image = &answer.basis.recording.images[index];
-        let number = image.about.pid;
-        let process = ids.of(Track::Process(number), packets, |track| {
+        let image = &recording.images[index];
+        let process = ids.of(Track::Process(image.process), packets, |track| {
             track.process = Some(ProcessDescriptor {
-                pid: pid(number),
+                pid: pid(image.about.pid),
                 cmdline: image.about.command.clone(),
-                process_name: Some(names::program(image).to_owned()),
+                process_name: Some(names::program(image).to_owned() + &from_when(recording, index)),
             });
         })?;
         for thread in &image.threads {
             if !sums.thread_filter.of(index).is_some_and(|threads| threads.admit(thread.number)) {
                 continue;
             }
-            ids.of(Track::Thread(number, thread.tid), packets, |track| {
+            ids.of(Track::Thread(image.process, thread.tid), packets, |track| {
                 track.parent_uuid = Some(process);
                 track.thread = Some(ThreadDescriptor {
-                    pid: pid(number),
+                    pid: pid(image.about.pid),
                     tid: Some(thread.tid.into()),
                     thread_name: thread_name(image, thread).map(str::to_owned),
                 });
@@ -132,12 +133,12 @@ fn counters(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) 
     let sees = answer.basis.tariff.sees();
     let counted: Vec<Counted> = counted().into_iter().filter(|of| of.about.metric.is_known(sees)).collect();
     // Several images of a process go on with its counters.
-    let mut so_far: FxHashMap<(u32, &'static str), u64> = FxHashMap::default();
+    let mut so_far: FxHashMap<(usize, &'static str), u64> = FxHashMap::default();
     for (index, _) in sums.counted() {
-        let number = recording.images[index].about.pid;
+        let number = recording.images[index].process;
         let intervals = intervals(recording, sums, index, grid);
         let parent_uuid = ids.known.get(&Track::Process(number)).copied();
-        let of_process = sums.counted().filter(|(index, _)| recording.images[*index].about.pid == number);
+        let of_process = sums.counted().filter(|(index, _)| recording.images[*index].process == number);
         let total = Total::together(answer, of_process.map(|(_, image)| &image.total));
         let live = match sees.frees {
             true => Some(ids.of(Track::Counter(number, "live"), packets, |track| {
@@ -218,7 +219,7 @@ fn marks(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) -> 
         let image = &answer.basis.recording.images[index];
         let mut open: FxHashMap<u64, u64> = FxHashMap::default();
         for mark in image.marks.iter().filter(|mark| span.contains(&Units(mark.time))) {
-            let of = (image.about.pid, tid(image, mark.thread));
+            let of = (image.process, tid(image, mark.thread));
             let Some(thread) = ids.thread(of) else { continue };
             if mark.kind == MarkKind::Instant {
                 packets.event(mark.time, slice(INSTANT, thread, "mark", Some(&mark.name)))?;
@@ -246,7 +247,7 @@ fn write_waits(answer: &Answer, ids: &mut Ids, packets: &mut Packets) -> Result<
     let mut before = (0, 0); // track, when its last wait ended
     for wait in waits::longest(answer) {
         let image = &answer.basis.recording.images[wait.image];
-        let of = (image.about.pid, tid(image, wait.thread));
+        let of = (image.process, tid(image, wait.thread));
         let Some(thread) = ids.thread(of) else { continue };
         let track = ids.of(Track::Wait(of.0, of.1, wait.why), packets, |track| {
             track.name = Some(wait.why.name().to_owned());
@@ -269,7 +270,7 @@ fn shares(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) ->
     let found = lanes(recording, from, sums.selection.to.0, SHARES, &sums.thread_filter);
     for lane in &found.lanes {
         let image = &recording.images[lane.image];
-        let of = (image.about.pid, tid(image, Some(lane.thread)));
+        let of = (image.process, tid(image, Some(lane.thread)));
         let Some(thread) = ids.thread(of) else { continue };
         let track = ids.of(Track::Share(of.0, of.1), packets, |track| {
             track.name = Some("in the allocator".to_owned());

@@ -63,8 +63,8 @@ fn each(answer: &Answer, mut take: impl FnMut(Wait)) {
         let Some(threads) = sums.thread_filter.of(image) else { continue };
         // The sums have reported damage.
         let _ = recording.for_each_cost_between(image, selection.from, selection.to, |cost| {
-            let is_there = (selection.from..=selection.to).contains(&cost.time) && threads.admit(cost.thread);
-            if let Some(why) = Why::of(cost.kind).filter(|_| is_there) {
+            let Some(why) = Why::of(cost.kind).filter(|_| threads.admit(cost.thread)) else { return };
+            if let Some(cost) = cost.part_between(selection.from, selection.to) {
                 take(Wait { length: cost.amount, end: cost.time.0, image, thread: cost.thread, why });
             }
         });

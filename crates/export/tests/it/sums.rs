@@ -312,8 +312,9 @@ fn perfetto(file: &[u8], answer: &Answer) -> Sums {
     let mut counters: BTreeMap<u64, i64> = BTreeMap::new();
     let events = packets().flat_map(|packet| &packet.track_event);
     counters.extend(events.filter_map(|event| Some((event.track_uuid?, event.counter_value?))));
-    let times = ["allocator", "fault-time", "mapping", "waiting", "reading"].map(|name| Metric::named(name).unwrap());
-    for metric in times.into_iter().filter(|metric| metric.is_known(answer.basis.tariff.sees())) {
+    let counted = ["allocations", "bytes", "faults", "allocator", "fault-time", "mapping", "waiting", "reading"];
+    let counted = counted.map(|name| Metric::named(name).unwrap());
+    for metric in counted.into_iter().filter(|metric| metric.is_known(answer.basis.tariff.sees())) {
         if answer.basis.view.filter.is_some() {
             continue;
         }
@@ -321,7 +322,9 @@ fn perfetto(file: &[u8], answer: &Answer) -> Sums {
         let tracks = tracks.filter(|track| track.counter.is_some() && track.name() == metric.about().title);
         let of =
             |track: &TrackDescriptor| counters.get(&track.uuid()).map_or(0, |value| u64::try_from(*value).unwrap());
-        sums.insert(metric.about().name, tracks.map(of).sum());
+        let counter = tracks.map(of).sum();
+        let of_heaps = sums.insert(metric.about().name, counter);
+        assert!(of_heaps.is_none_or(|sum| sum == counter), "{metric:?}: {of_heaps:?} in heaps, {counter} counted");
     }
     sums
 }

@@ -242,6 +242,37 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
     );
 }
 
+/// A span has of a call without its wait all or nothing, and of the wait what lies in it.
+#[test]
+fn a_span_that_ends_within_a_wait_has_a_part_of_it() {
+    let waits = Cost {
+        time: Units(50),
+        kind: CostKind::Waiting,
+        inside: Some(Units(10)),
+        thread: Some(ThreadNo::FIRST),
+        amount: 40,
+        node: NodeId::new(10),
+        size: Bytes(8),
+        place: Place::call(NodeId::new(12)),
+        holder: None,
+    };
+    let events = [
+        Event { duration: Units(3), ..event(MALLOC, 5, 1, 10, number(0), 8) },
+        Event { duration: Units(45), ..event(FREE, 10, 1, 12, number(0), 0) },
+    ];
+    let between = |from, to| {
+        let selection = Selection { from: Units(from), to: Units(to), ..Selection::default() };
+        let mut aggregator = Aggregator::new(selection);
+        events.iter().for_each(|event| aggregator.push(event));
+        aggregator.cost(&waits);
+        let sites: Vec<_> = aggregator.sites(|_| false).map(|(node, _, metrics)| (node, metrics)).collect();
+        let Metrics { allocator_time, waiting_time, .. } = of(&sites, 10);
+        (waiting_time.0, allocator_time.wrapping_sub(waiting_time).0)
+    };
+    assert_eq!([between(0, 29), between(30, 39), between(40, 99)], [(20, 3 + 5), (10, 0), (10, 0)]);
+    assert_eq!((between(0, u64::MAX), between(60, 70)), ((40, 3 + 5), (0, 0)));
+}
+
 #[test]
 fn a_thread_pays_for_its_own_calls() {
     let waits = Cost {

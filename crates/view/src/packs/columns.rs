@@ -61,6 +61,8 @@ columns! {
         line,
         /// Loaded file.
         module,
+        /// What tells its loaded file from the others: its name or, if several have that name, its path.
+        unique_module,
         /// 1: no unwind tables, so that the caller is less sure; else 0.
         without_tables,
     }
