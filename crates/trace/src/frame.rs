@@ -21,11 +21,9 @@ pub const SIGNATURE: &[u8; 10] = b"\x89memtoll\r\n";
 /// Bytes of the signature with the version behind it.
 pub const SIGNATURE_BYTES: usize = 16;
 /// Readers refuse files of another major version.
-pub const MAJOR: u16 = 4;
+pub const MAJOR: u16 = 5;
 /// Grows with additions that older readers can skip.
-pub const MINOR: u16 = 1;
-/// From this minor version on, the index says when costs began; before, only when they ended.
-pub const BEGINS_OF_COSTS: u16 = 1;
+pub const MINOR: u16 = 0;
 /// "MTBK"
 pub const MAGIC: u32 = u32::from_le_bytes(*b"MTBK");
 /// Bytes before a payload.

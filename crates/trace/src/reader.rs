@@ -4,8 +4,7 @@
 //! events), so a recording of any length opens at once and any part of it can be read without what lies before.
 
 use crate::events;
-use crate::frame::{BEGINS_OF_COSTS, BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_BYTES};
-use crate::ids::Units;
+use crate::frame::{BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_BYTES};
 use crate::index::{self, Extent};
 use crate::unreadable::{Fault, Unreadable};
 use serde::de::DeserializeOwned;
@@ -132,8 +131,8 @@ impl Reader {
             bytes_before_index: bytes,
             is_indexed: false,
         };
-        let minor = reader.check_signature()?;
-        reader.is_indexed = reader.take_index(minor).is_some();
+        reader.check_signature()?;
+        reader.is_indexed = reader.take_index().is_some();
         if !reader.is_indexed {
             reader.scan()?;
         }
@@ -154,8 +153,7 @@ impl Reader {
         Error::Io { path: self.path.clone(), source }
     }
 
-    /// Returns the minor version.
-    fn check_signature(&self) -> Result<u16, Error> {
+    fn check_signature(&self) -> Result<(), Error> {
         let mut start = [0; SIGNATURE_BYTES];
         let have = (self.bytes as usize).min(SIGNATURE_BYTES);
         self.file.read_exact_at(&mut start[..have], 0).map_err(|e| self.io(e))?;
@@ -181,11 +179,11 @@ impl Reader {
         if found != MAJOR {
             return Err(Error::Version { path: self.path.clone(), found });
         }
-        Ok(u16::from_le_bytes([start[12], start[13]]))
+        Ok(())
     }
 
     /// Takes the blocks from the index. `None` if there is none that fits the file.
-    fn take_index(&mut self, minor: u16) -> Option<()> {
+    fn take_index(&mut self) -> Option<()> {
         let mut trailer = [0; index::TRAILER_BYTES];
         self.file.read_exact_at(&mut trailer, self.bytes.checked_sub(index::TRAILER_BYTES as u64)?).ok()?;
         let start = self.bytes.checked_sub(index::length(&trailer)?).filter(|at| *at >= SIGNATURE_BYTES as u64)?;
@@ -200,10 +198,7 @@ impl Reader {
         self.payload(&BlockRef { header, offset, extent: None }, &mut payload).ok()?;
         let mut at = SIGNATURE_BYTES as u64;
         let mut blocks = Vec::new();
-        for (header, mut extent) in index::decode(&payload).ok()? {
-            if minor < BEGINS_OF_COSTS && header.kind == BlockKind::Costs {
-                extent.iter_mut().for_each(|extent| extent.first_time = Units::ZERO);
-            }
+        for (header, extent) in index::decode(&payload).ok()? {
             let offset = at + HEADER_BYTES as u64;
             at = offset + u64::from(header.length);
             blocks.push(BlockRef { header, offset, extent });
@@ -296,7 +291,7 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{BlockNo, ImageNo};
+    use crate::ids::{BlockNo, ImageNo, Units};
     use crate::writer::Writer;
 
     fn recording() -> Vec<u8> {
@@ -345,11 +340,7 @@ mod tests {
         assert!(reader.damage.is_none());
         let known = [(BlockKind::Costs, 7, 36, 5, true), (BlockKind::End, 0, 61, 1, false)];
         assert_eq!(blocks(&reader), known);
-        let times = |reader: &Reader| reader.blocks[0].extent.map(|extent| (extent.first_time, extent.last_time));
-        assert_eq!(times(&reader), Some((Units(5), Units(9))));
-        let mut earlier = bytes.clone();
-        earlier[12] = 0;
-        assert_eq!(times(&open(&earlier).unwrap()), Some((Units(0), Units(9))), "costs may have begun at any time");
+        assert_eq!(reader.blocks[0].extent.unwrap().last_time, Units(9));
         assert_eq!((reader.bytes_before_index, reader.bytes), (62, bytes.len() as u64));
         let mut payload = Vec::new();
         reader.payload(&reader.blocks[0], &mut payload).unwrap();
