@@ -173,6 +173,12 @@ export function App({ source }: { source: Source }) {
     }, [recording?.live == null, live?.over]);
     const metric = recording?.metrics.find((one) => one.name === state.metric && one.known) ?? recording?.metrics[0];
 
+    const setCopy = useCallback((copy: () => TextTable) => {
+        copied.current = copy;
+        return () => {
+            if (copied.current === copy) copied.current = null;
+        };
+    }, []);
     const copyTable = useCallback(async (as: "markdown" | "text" | "csv") => {
         const table = copied.current?.();
         if (!table) return say("This view has no table to copy.");
@@ -260,7 +266,7 @@ export function App({ source }: { source: Source }) {
     const context = useMemo<Context | null>(
         () =>
             recording && shown && metric
-                ? { source, recording, ...shown, damage: isMade ? [] : damage, state, go, metric, theme, say, setCopy: (copy) => void (copied.current = copy) }
+                ? { source, recording, ...shown, damage: isMade ? [] : damage, state, go, metric, theme, say, setCopy }
                 : null,
         [recording, shown, damage, isMade, state, metric, theme],
     );

@@ -22,8 +22,8 @@ export interface Context {
     go: (change: Partial<State>, joins?: boolean) => void;
     metric: Metric;
     theme: Theme;
-    /** Sets what `c` copies. */
-    setCopy: (copy: (() => TextTable) | null) => void;
+    /** Sets what `c` copies, until the returned function is called. The next view may set its own before. */
+    setCopy: (copy: () => TextTable) => () => void;
     say: (text: string) => void;
 }
 

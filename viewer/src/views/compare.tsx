@@ -61,7 +61,7 @@ export function Compare() {
 
     useEffect(() => {
         if (!found || isGraph) return;
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: ["call site", "type", ...found.metrics.flatMap(({ name, unit }) => ["before", "after", "difference", "margin"].map((side) => ({ title: `${name} ${side}`, unit })))],
             rows: rows.map((row) => [
                 row.name,
@@ -70,7 +70,6 @@ export function Compare() {
             ]),
         }));
     }, [found, rows, isGraph]);
-    useEffect(() => () => setCopy(null), []);
 
     if (!recording.compares && !base)
         return <Empty>Select a span of time, and press b: it becomes the one before. Then select another one. Of two recordings: memtoll view BEFORE AFTER.</Empty>;

@@ -103,11 +103,10 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
     }, [boxes, matches, theme, paint, chosen]);
 
     useEffect(() => {
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: ["frame", { title: "depth", unit: "count" }, ...columns],
             rows: boxes.map((box) => [named(box), box.depth, ...cells(box.item as Item)]),
         }));
-        return () => setCopy(null);
     }, [boxes, title]);
 
     const placeOf = (event: MouseEvent): [x: number, line: number] => {

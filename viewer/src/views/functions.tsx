@@ -41,11 +41,10 @@ export function Functions() {
     }, [found, state.search, state.order, metric]);
     const chosen = state.through === "" ? -1 : rows.findIndex((row) => row.frame?.full === state.through);
     useEffect(() => {
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: ["function", ...columns.flatMap((one) => PARTS.map((part) => ({ ...columnOf(one), title: `${one.name} ${part}` })))],
             rows: rows.map((row) => [nameOf(row), ...columns.flatMap((one) => PARTS.map((part) => valueIn(row, one, part)))]),
         }));
-        return () => setCopy(null);
     }, [rows, columns, state.through]);
     const most = useMemo(() => {
         const largest = (one: Metric) => rows.reduce((most, row) => Math.max(most, valueIn(row, one, "total") ?? 0), 0);

@@ -37,11 +37,10 @@ export function GenerationsView() {
     useEffect(() => {
         if (!found) return;
         const unit: Unit = isBlocks ? "count" : "bytes";
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: [group, "type", ...["live", ...found.all.map((one) => titleOf(one, selection.from))].map((title) => ({ title, unit }))],
             rows: rows.map((row) => [row.name, group === "line" ? row.site.type : "", sum(valuesOf(row)), ...valuesOf(row)]),
         }));
-        return () => setCopy(null);
     }, [found, rows]);
     if (!source.asks) return <Empty>This page does not hold when live blocks were acquired. Open the recording with memtoll view to see it.</Empty>;
     if (!found) return <Pending of={loaded}>Reading all events …</Pending>;

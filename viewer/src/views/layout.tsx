@@ -22,12 +22,11 @@ export function LayoutView() {
     const order = layout?.better?.order.map((index) => memberText(layout.members[index]!)) ?? [];
 
     useEffect(() => {
-        setCopy(() =>
+        return setCopy(() =>
             layout
                 ? { heads: ["member", { title: "offset", unit: "bytes" }, { title: "size", unit: "bytes" }, "cache line"], rows: parts.map((part) => [part.what, part.at / 8, part.bits === null ? null : part.bits / 8, part.lines.join("–")]) }
                 : { heads: ["type", { title: "peak", unit: "bytes" }, { title: "live", unit: "bytes" }], rows: types.map((one) => [one.name, one.peak, one.live]) },
         );
-        return () => setCopy(null);
     }, [pack]);
 
     if (!pack) return <Pending of={loaded}>Adding up what is of which type …</Pending>;

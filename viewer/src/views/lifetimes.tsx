@@ -77,8 +77,7 @@ export function Lifetimes() {
             return copied[at] === STEPS ? counted(value, "step") : exact(value, unit);
         });
     useEffect(() => {
-        setCopy(() => ({ heads: ["line", "type", ...copied], rows: all ? listed.map((site) => [siteName(site), site.type, ...numbers(site.index)]) : [] }));
-        return () => setCopy(null);
+        return setCopy(() => ({ heads: ["line", "type", ...copied], rows: all ? listed.map((site) => [siteName(site), site.type, ...numbers(site.index)]) : [] }));
     }, [listed, all]);
     if (!all) return <Pending of={loaded}>Adding up sizes and lifetimes …</Pending>;
     return (

@@ -108,11 +108,10 @@ export function Lines() {
     const chosen = state.focus === "" ? -1 : rows.findIndex((row) => row.focus === state.focus);
 
     useEffect(() => {
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: [group, "type", ...columns.map(columnOf)],
             rows: rows.map((row) => [row.name, row.site?.type ?? "", ...columns.map((one) => valueOf(row.numbers, one, row.at))]),
         }));
-        return () => setCopy(null);
     }, [rows, columns, group]);
 
     const hand = useInHand(rows[chosen]?.frame);

@@ -33,8 +33,7 @@ export function MemoryMap() {
     const isAge = state.map === "age";
     useEffect(() => {
         if (!map || state.range) return;
-        setCopy(() => ({ heads: ["line", "type", { title: "live", unit: "bytes" }, { title: "blocks", unit: "count" }], rows: map.sites.map((site) => [nameOf(site), site.type, site.live, site.blocks]) }));
-        return () => setCopy(null);
+        return setCopy(() => ({ heads: ["line", "type", { title: "live", unit: "bytes" }, { title: "blocks", unit: "count" }], rows: map.sites.map((site) => [nameOf(site), site.type, site.live, site.blocks]) }));
     }, [map, state.range]);
     if (!source.asks) return <Empty>This page does not hold where blocks lie. Open the recording with memtoll view to see it.</Empty>;
     if (!map) return <Pending of={loaded}>Reading all events …</Pending>;
@@ -190,8 +189,7 @@ function Blocks() {
     const loaded = useLoaded(JSON.stringify([selection, state.range]), async (signal) => memoryBlocksOf(await source.blocks(selection, range, signal)));
     const list = loaded.value?.list ?? [];
     useEffect(() => {
-        setCopy(() => ({ heads: ["address", { title: "size", unit: "bytes" }, { title: "age", unit: "ns" }, "line", "type"], rows: list.map((block) => [hex(block.address), block.size, block.age, nameOf(block.site), block.site?.type ?? ""]) }));
-        return () => setCopy(null);
+        return setCopy(() => ({ heads: ["address", { title: "size", unit: "bytes" }, { title: "age", unit: "ns" }, "line", "type"], rows: list.map((block) => [hex(block.address), block.size, block.age, nameOf(block.site), block.site?.type ?? ""]) }));
     }, [loaded.value]);
     return (
         <div class="details wide-blocks">

@@ -8,8 +8,7 @@ export function Notes() {
     const { about } = recording;
     const notes = [...new Set([...damage, ...about.missing, ...about.notes, ...(profile.wrappers?.folded ? [profile.wrappers.folded] : [])])];
     useEffect(() => {
-        setCopy(() => ({ heads: ["pid", "command"], rows: about.processes.map((one) => [String(one.pid), one.command]) }));
-        return () => setCopy(null);
+        return setCopy(() => ({ heads: ["pid", "command"], rows: about.processes.map((one) => [String(one.pid), one.command]) }));
     }, []);
     return (
         <div class="fill scroll notes" tabIndex={0} role="region" aria-label="recording">

@@ -270,7 +270,7 @@ export function Overview() {
     }, [profile, metric]);
     const allocations = recording.metrics.find((one) => one.name === "allocations")!;
     useEffect(() => {
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: ["line", "type", columnOf(metric), { title: "share", unit: "%" }, columnOf(allocations)],
             rows: worst.map((site) => [
                 siteName(site),
@@ -280,7 +280,6 @@ export function Overview() {
                 valueOf(profile.siteNumbers, allocations, site.index),
             ]),
         }));
-        return () => setCopy(null);
     }, [worst, metric]);
     const largest = worst[0] ? (valueOf(profile.siteNumbers, metric, worst[0].index) ?? 0) : 0;
     return (

@@ -42,11 +42,10 @@ export function Processes() {
     }, [processes, state.search]);
     const end = recording.timeline.end_ns;
     useEffect(() => {
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: ["pid", "parent", "command", { title: "began", unit: "ns" }, { title: "ended", unit: "ns" }, "exit", ...shown.map((title) => ({ title, unit: unitOf(title) }))],
             rows: rows.map(({ of, at }) => [String(of.pid), String(of.parent), of.command, of.began_ns, of.ended_ns, of.exit, ...shown.map((name) => memory?.(name, at) ?? null)]),
         }));
-        return () => setCopy(null);
     }, [rows, memory]);
     return (
         <div class="fill">

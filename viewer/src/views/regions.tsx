@@ -37,8 +37,7 @@ export function Regions() {
         return [sorted((found?.spreads ?? []).filter(isShown), spreadOrder, (one) => one[spreadOrder.column as keyof RegionSpread]), sorted((found?.runs ?? []).filter(isShown), runOrder, value)] as const;
     }, [found, state.search, state.order]);
     useEffect(() => {
-        setCopy(() => ({ heads: ["region", { title: "begins", unit: "ns" }, { title: "takes", unit: "ns" }], rows: runs.map((run) => [run.name, run.from, run.to - run.from]) }));
-        return () => setCopy(null);
+        return setCopy(() => ({ heads: ["region", { title: "begins", unit: "ns" }, { title: "takes", unit: "ns" }], rows: runs.map((run) => [run.name, run.from, run.to - run.from]) }));
     }, [runs]);
     if (!found) return <Pending of={loaded}>Reading regions …</Pending>;
     if (found.regionCount === 0) return <Empty>No thread set a region here. memtoll_region_begin and memtoll_region_end of memtoll.h do.</Empty>;

@@ -35,8 +35,7 @@ export function ResidentView() {
     const held = loaded.value;
     useEffect(() => {
         if (!held || typeof held === "string") return;
-        setCopy(() => ({ heads: ["held by", { title: "resident", unit: "bytes" }, { title: "share", unit: "%" }], rows: held.set.parts.map((part) => [part.title, part.bytes, part.bytes === null ? null : (part.bytes / held.set.rss) * 100]) }));
-        return () => setCopy(null);
+        return setCopy(() => ({ heads: ["held by", { title: "resident", unit: "bytes" }, { title: "share", unit: "%" }], rows: held.set.parts.map((part) => [part.title, part.bytes, part.bytes === null ? null : (part.bytes / held.set.rss) * 100]) }));
     }, [held]);
     if (!source.asks) return <Empty>This page does not hold which pages were in memory. Open the recording with memtoll view to see it.</Empty>;
     if (!held) return <Pending of={loaded}>Reading all events …</Pending>;

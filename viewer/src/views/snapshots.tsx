@@ -113,7 +113,7 @@ function Instants() {
     const change = rows.reduce((most, row) => Math.max(most, Math.abs(row.after - row.before)), 0);
     const sum = (of: (row: Row) => number) => rows.reduce((sum, row) => sum + of(row), 0);
     useEffect(() => {
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: [
                 group,
                 "type",
@@ -122,7 +122,6 @@ function Instants() {
             ],
             rows: rows.map((row) => [row.name, row.site.type, row.before, row.after, row.after - row.before, ...(tells ? FATES.map((name) => fate(row)?.[name] ?? null) : []), row.blocksBefore, row.blocksAfter]),
         }));
-        return () => setCopy(null);
     }, [rows, fates]);
     const cell = (value: number, largest: number, text: string, title: string) => (
         <div role="cell" class={value === 0 ? "number zero" : "number"} title={title}>

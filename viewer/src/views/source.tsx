@@ -105,11 +105,10 @@ function File({ file, metric }: { file: string; metric: Metric }) {
 
     useEffect(() => {
         if (!found) return;
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: ["line", "text", columnOf(metric), { title: `${metric.name} with what it calls`, unit: metric.unit }],
             rows: lines.filter((line) => own(line) !== null || through(line) !== null).map((line) => [`${file}:${line}`, textOf(line).trim(), own(line) ?? 0, through(line) ?? 0]),
         }));
-        return () => setCopy(null);
     }, [found, metric]);
 
     const to = (line: number | undefined) => line !== undefined && go({ file, line }, true);

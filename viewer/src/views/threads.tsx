@@ -118,11 +118,10 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     const forWhom = (index: number) => holders[index]!.map(([lane, ns]) => `${isMore ? "at least " : ""}${time(ns)} ${nameOf(lane)}`);
     const [pointed, point] = useState<Wait | null>(null);
     useEffect(() => {
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: ["thread", "process", ...["there", "allocator", ...KINDS.slice(1).map(([, title]) => title)].map((title) => ({ title, unit: "ns" as const })), "waited for"],
             rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), sumOf(index).alive, ...KINDS.map(([name]) => (isKnown[name] ? sumOf(index)[name] : null)), forWhom(index).join(", ")]),
         }));
-        return () => setCopy(null);
     }, [pack, sums]);
     /** By process: what it executed, one after the other. */
     const programs = useMemo(() => {

@@ -172,11 +172,10 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
     // Of two trees, the first one is copied; below another table, that is.
     useEffect(() => {
         if (!tools) return;
-        setCopy(() => ({
+        return setCopy(() => ({
             heads: ["call tree", ...columns.map(columnOf)],
             rows: lines.map(({ item, depth }) => ["  ".repeat(depth) + labelOf(item), ...columns.map((one) => item.valueOf(one))]),
         }));
-        return () => setCopy(null);
     }, [lines, columns]);
 
     const frame = lines[at]?.item.frame;

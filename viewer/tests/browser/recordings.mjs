@@ -40,6 +40,12 @@ export function instantOf(file, total, least, most) {
     }
 }
 
+/** An instant before the last allocations: `last` of the program, and at most `others` of the C library between them. */
+function beforeLast(file, last, others = 0) {
+    const { allocations } = report(file).totals;
+    return instantOf(file, "allocations", allocations - last - others, allocations - last);
+}
+
 /** Exports a recording. Returns the path of the file. */
 export function exportTo(format, recording) {
     const file = join(folder, `export.${format}`);
@@ -100,9 +106,13 @@ int main(void) { usleep(50000); small(); usleep(200000); large(); usleep(50000);
     return record("staircase", compile("staircase", source, "staircase.c", "-g"));
 }
 
+/** When it has made the small blocks, and no large one. */
+export const betweenSteps = () => beforeLast(recordings.staircase, 500);
+export const afterSteps = () => beforeLast(recordings.staircase, 0);
+
 /** When `phases` sleeps between its parts, by the allocations until then: some more are the C library's. */
-export const afterEarly = () => instantOf(recordings.phases, "allocations", 2_000, 2_100);
-export const afterThread = () => instantOf(recordings.phases, "allocations", 22_000, 22_100);
+export const afterEarly = () => beforeLast(recordings.phases, 22_100, 10);
+export const afterThread = () => beforeLast(recordings.phases, 2_100);
 
 /** Two threads and two processes, in turn over half a second. */
 function phases(name = "phases", size = 5000) {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { afterEarly, afterThread, html, instantOf, recordings, report } from "./recordings.mjs";
+import { afterEarly, afterThread, betweenSteps, html, recordings, report } from "./recordings.mjs";
 import { pathToFileURL } from "node:url";
 import { becomes, breaches, open, packOf, show, viewed, words } from "./viewer.mjs";
 
@@ -27,7 +27,7 @@ test("bars are what functions have, one after the other", async (t) => {
     const bars = barsOf(pack).filter(({ name }) => ["main", "small", "large"].includes(name));
     assert.deepEqual(bars.map(({ name, caller, value }) => [name, caller, value]), [["main", null, 3_000_000], ["small", "main", 1_000_000], ["large", "main", 2_000_000]]);
     const [main, small, large] = bars;
-    const between = instantOf(recordings.staircase, "allocations", 1_000, 1_100);
+    const between = betweenSteps();
     assert.ok(main.from <= small.from && small.to <= between && between <= large.from && large.to <= main.to, JSON.stringify(bars));
     const { sites } = report(recordings.staircase, "--limit", "1000");
     assert.equal(sum(pack.columns["columns.value"]), sum(sites.map(({ bytes }) => bytes)));
@@ -72,7 +72,7 @@ test("a click selects the time of a frame, and Back shows all again", async (t) 
     await page.keyboard.press("ArrowRight");
     assert.match(await told.innerText(), /^large /);
     await page.keyboard.press("Enter");
-    await becomes(() => Number(words(page).from) > instantOf(recordings.staircase, "allocations", 1_000, 1_100), true);
+    await becomes(() => Number(words(page).from) > betweenSteps(), true);
     await page.getByText("Adding up").waitFor({ state: "detached" });
     await page.goBack();
     await becomes(() => words(page).from, undefined);

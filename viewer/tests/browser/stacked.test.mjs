@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { instantOf, recordings, report } from "./recordings.mjs";
+import { afterSteps, betweenSteps, recordings, report } from "./recordings.mjs";
 import { becomes, breaches, packOf, show, viewed, words } from "./viewer.mjs";
 
 const stacked = (page, metric, query = {}) => packOf(page, { query: { metric, view: { table: { group: "function", limit: 7 } }, ...query }, page: { stacked: { intervals: 4096 } } });
@@ -26,7 +26,7 @@ test("layers are what functions have, and add up to the time line", async (t) =>
     // A filter and a span leave out the rest.
     const filtered = layersOf(await stacked(page, "bytes", { filter: "^small$" }));
     assert.deepEqual(Object.entries(filtered).map(([name, values]) => [name, sum(values)]), [["small", 1_000_000]]);
-    const from_ns = instantOf(recordings.staircase, "allocations", 1_000, 1_100);
+    const from_ns = betweenSteps();
     const half = layersOf(await stacked(page, "live", { when: { span: { from_ns, to_ns: null } } }));
     assert.deepEqual([half.small[0], half.small.at(-1), half.large.at(-1)], [1_000_000, 1_000_000, 2_000_000]);
 });
@@ -71,7 +71,7 @@ test("a switch divides the time line, and a layer leads to what it is made of", 
     await becomes(() => words(page).stack, "function");
     await legend(page).nth(1).waitFor();
     assert.deepEqual((await legend(page).allInnerTexts()).slice(0, 2).map((text) => text.trim()), ["large", "small"]);
-    const [all, end] = [instantOf(recordings.staircase, "allocations", 1_500, 1_600), Math.round(report(recordings.staircase).seconds * 1e9)];
+    const [all, end] = [afterSteps(), Math.round(report(recordings.staircase).seconds * 1e9)];
     await show(page, `metric=live&stack=function&left=${all}&right=${end}`);
     for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
