@@ -34,8 +34,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     threshold: f64,
 
-    /// Show only what is found here: the id of a finding, a line (main.rs:22), a file or a function. Where nothing is, what is
-    /// found in what it calls
+    /// Show only what is found here: the id of a finding, a line (main.rs:22), a file or a function. If there is nothing, show what
+    /// is found in the functions that it calls
     #[arg(value_name = "PLACE")]
     place: Option<String>,
 
