@@ -135,11 +135,11 @@ impl Balance {
     /// CPU time of the program without the recorder, ns: what plain runs took or, of one recorded run, what the kernel
     /// counted less the recorder's own work. Of a part of a recording, nothing says how much that is, and this contains it.
     pub fn program(&self) -> Option<Estimate> {
-        self.program_or_none().filter(|program| program.value > 0.0)
+        self.program_or_zero().filter(|program| program.value > 0.0)
     }
 
     /// The same, also where the program does not run.
-    pub fn program_or_none(&self) -> Option<Estimate> {
+    pub fn program_or_zero(&self) -> Option<Estimate> {
         let recorded = || Some(Estimate::exact(self.processor?).minus(self.recorder.unwrap_or_default()));
         self.plain.or_else(recorded)
     }
@@ -278,6 +278,7 @@ fn of(
 mod tests {
     use super::*;
     use crate::sums::sums_of;
+    use crate::testing::golden;
     use crate::thread_filter::ThreadFilter;
     use memtoll_tally::Selection;
 
@@ -305,8 +306,7 @@ mod tests {
 
     #[test]
     fn processes_with_one_id_are_added_up() {
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/forks.memtoll");
-        let mut recording = Recording::open(golden.as_ref()).unwrap();
+        let mut recording = golden("forks");
         let processor = |recording: &Recording| {
             let filter = ThreadFilter::images(recording, |_| true);
             let sums = sums_of(recording, Selection::default(), filter);

@@ -104,6 +104,7 @@ pub fn is_meant(asked: &str, function: &str, file: Option<&str>, line: Option<u3
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::golden;
     use memtoll_trace::ids::Bytes;
     use memtoll_trace::metrics::Metrics;
 
@@ -114,8 +115,7 @@ mod tests {
 
     #[test]
     fn types_and_inlined_functions_of_one_line_are_its_parts() {
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
-        let frames = memtoll_model::Recording::open(golden.as_ref()).unwrap().frames;
+        let frames = golden("costs").frames;
         let with_line = frames.ids().find(|id| frames.frame(*id).line.is_some());
         let other = frames.ids().find(|id| frames.frame(*id).line.is_none());
         assert!(with_line.is_some() && other.is_some());

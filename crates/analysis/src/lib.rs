@@ -54,6 +54,8 @@ pub mod stacks;
 pub mod student_t;
 pub mod sums;
 pub mod tariff;
+#[cfg(test)]
+mod testing;
 mod texts;
 pub mod thread_filter;
 pub mod timeline;

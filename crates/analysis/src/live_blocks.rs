@@ -168,13 +168,12 @@ fn from_chapters(image: &Image, chapters: &Chapters, at: u64) -> Result<Option<V
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
+    use crate::testing::golden;
 
     /// Of a short recording, events tell; the end-to-end test of spans has chapters.
     #[test]
     fn live_blocks_are_those_of_the_sums() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
-        let recording = Recording::open(&golden).unwrap();
+        let recording = golden("costs");
         let ended = recording.ended();
         let mut seen = 0;
         for at in [0, ended / 3, ended / 2, ended] {

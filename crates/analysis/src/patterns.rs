@@ -229,14 +229,12 @@ pub fn are_stored(selection: &Selection, thread_filter: &ThreadFilter) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_model::Recording;
-    use std::path::Path;
+    use crate::testing::golden;
 
     /// A recording that was cut off has no cells.
     #[test]
     fn events_say_what_patterns_of_cut_off_files_lack() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/killed.memtoll");
-        let recording = Recording::open(&golden).unwrap();
+        let recording = golden("killed");
         assert!(recording.patterns(0).is_none_or(|patterns| patterns.read(0).is_err()));
         let row_of = |node| NodeId::index_of(node) as u32;
         let found = of_image(&recording, 0, Selection::default(), &Threads::All, &row_of).unwrap().rows;

@@ -28,9 +28,9 @@ mod tests {
     use super::*;
     use crate::generations::generations;
     use crate::sums::{sums, sums_of};
+    use crate::testing::golden;
     use crate::timeline::timeline;
     use memtoll_tally::Selection;
-    use std::path::Path;
 
     /// Live bytes at an instant, and as the span until then has them.
     fn live(recording: &Recording, selection: Selection, filter: ThreadFilter) -> u64 {
@@ -39,8 +39,7 @@ mod tests {
 
     #[test]
     fn at_the_end_only_the_last_process_has_live_blocks() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/forks.memtoll");
-        let recording = Recording::open(&golden).unwrap();
+        let recording = golden("forks");
         let end = recording.ended();
         let all = sums(&recording, Selection::default());
         let left = |index: usize| all.images[index].total.live_bytes.0;

@@ -108,22 +108,10 @@ fn overlap(begin: u64, end: u64, from: u64, to: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::costs::Place;
-    use memtoll_trace::ids::Bytes;
 
     #[test]
     fn only_what_lies_in_the_span_counts() {
-        let cost = |kind| Cost {
-            time: Units(1000),
-            kind,
-            inside: None,
-            thread: Some(ThreadNo::FIRST),
-            amount: 400,
-            node: None,
-            size: Bytes::ZERO,
-            place: Place::Unknown,
-            holder: None,
-        };
+        let cost = |kind| Cost::of(kind, Units(1000), 400);
         let lost = |kind, life: (u64, u64), span: (u64, u64)| {
             let mut life = Life::within(life.0, life.1, span.0, span.1);
             life.loses(&cost(kind));

@@ -241,7 +241,7 @@ fn between(begin: &Mark, end: &Mark) -> Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::costs::{Cost, CostKind, Place};
+    use memtoll_trace::costs::{Cost, CostKind};
     use memtoll_trace::meta::{Clock, Prices};
 
     #[test]
@@ -256,17 +256,7 @@ mod tests {
     #[test]
     fn time_that_other_programs_took_inside_a_call_is_not_the_allocators() {
         let mut metrics = Metrics { allocator_time: Units(1000), timed_calls: 1, ..Metrics::default() };
-        let cost = |kind| Cost {
-            time: Units(5),
-            kind,
-            inside: Some(Units(5)),
-            thread: None,
-            amount: 300,
-            node: None,
-            size: Bytes::ZERO,
-            place: Place::Unknown,
-            holder: None,
-        };
+        let cost = |kind| Cost { inside: Some(Units(5)), ..Cost::of(kind, Units(5), 300) };
         cost(CostKind::Preempted).add_to(Units::ZERO, Units::MAX, &mut metrics);
         cost(CostKind::Mapping).add_to(Units::ZERO, Units::MAX, &mut metrics);
         let clock = Clock { units_per_second: 1e9, stamp: 0.0 };

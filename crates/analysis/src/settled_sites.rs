@@ -46,13 +46,12 @@ pub(crate) fn settled_of_groups(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::golden;
     use memtoll_trace::ids::Bytes;
-    use std::path::Path;
 
     #[test]
     fn a_group_has_what_its_sites_have_of_some_sizes() {
-        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
-        let recording = Recording::open(&golden).unwrap();
+        let recording = golden("costs");
         let tariff = Tariff::of(&recording);
         let all = Selection::default();
         let some = Selection { max_size: Bytes(4096), ..all };

@@ -332,11 +332,11 @@ fn name_of<'a>(row: &'a Row, frames: &'a Frames) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::golden;
 
     #[test]
     fn processes_that_share_an_id_and_a_name_are_told_apart() {
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/forks.memtoll");
-        let mut recording = Recording::open(golden.as_ref()).unwrap();
+        let mut recording = golden("forks");
         recording.images.iter_mut().for_each(|image| (image.about.pid, image.shares_id) = (7, true));
         let name = |index: usize| again(&recording, index, |image| image.about.pid.to_string());
         assert!(recording.images.len() > 1 && recording.images[1].process == 1);

@@ -425,13 +425,8 @@ mod tests {
     use super::*;
     use crate::stacks::View;
     use crate::sums::sums_of;
+    use crate::testing::golden;
     use crate::thread_filter::ThreadFilter;
-    use std::path::Path as File;
-
-    fn golden(name: &str) -> Recording {
-        Recording::open(&File::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll")))
-            .unwrap()
-    }
 
     /// What columns have together is what the process has, in any span; a bar has no more than its caller, and no less than nothing.
     #[test]

@@ -276,17 +276,12 @@ fn changes(live: &mut [Live], slice: &Slice) {
 mod tests {
     use super::*;
     use crate::sums::{Sums, sums_of};
+    use crate::testing::golden;
     use crate::timeline::{Grid, timeline};
     use memtoll_trace::costs::CostKind;
     use memtoll_trace::ids::Bytes;
-    use std::path::Path;
 
     const GROUPS: usize = 3;
-
-    fn golden(name: &str) -> Recording {
-        Recording::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../format/golden/{name}.memtoll")))
-            .unwrap()
-    }
 
     fn found(recording: &Recording, metric: Metric, thread_filter: &ThreadFilter, span: (u64, u64)) -> Vec<Vec<u64>> {
         found_of(recording, metric, Selection::default(), thread_filter, span)

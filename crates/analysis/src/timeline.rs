@@ -280,7 +280,7 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::costs::Place;
+
     use memtoll_trace::event::Block;
     use memtoll_trace::ids::{Address, BlockNo, Bytes, NodeId, ThreadNo, Units};
     use memtoll_trace::op::{Effect, Op};
@@ -289,16 +289,9 @@ mod tests {
 
     #[test]
     fn what_lasts_is_in_each_cell_that_it_meets() {
-        let cost = |kind, time, inside: Option<u64>, amount| Cost {
-            time: Units(time),
-            kind,
-            inside: inside.map(Units),
-            thread: None,
-            amount,
-            node: None,
-            size: Bytes::ZERO,
-            place: Place::Unknown,
-            holder: None,
+        let cost = |kind, time, inside: Option<u64>, amount| {
+            let inside = inside.map(Units);
+            Cost { inside, ..Cost::of(kind, Units(time), amount) }
         };
         let cuts = [10, 20, 30, 40];
         let found = |cost: Cost| -> Vec<(usize, u64)> {

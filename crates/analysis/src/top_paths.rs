@@ -92,14 +92,13 @@ mod tests {
     use crate::sites::{GroupBy, rows};
     use crate::stacks::View;
     use crate::sums::sums;
-    use memtoll_model::Recording;
+    use crate::testing::golden;
     use memtoll_tally::Selection;
 
     #[test]
     fn they_are_the_first_rows_of_all_paths() {
-        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
         for name in ["costs", "forks", "tiny"] {
-            let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
+            let recording = golden(name);
             let sums = sums(&recording, Selection::default());
             for by in [Metric::Allocations, Metric::Bytes] {
                 let mut all = rows(&mut Stacks::new(&recording, &View::default()), &sums, GroupBy::Path);

@@ -108,22 +108,12 @@ impl HeapAndOtherFaults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memtoll_trace::costs::Place;
-    use memtoll_trace::ids::{Bytes, ThreadNo, Units};
+
+    use memtoll_trace::ids::Units;
 
     #[test]
     fn a_part_has_only_what_happened_in_it() {
-        let cost = |time, kind, amount| Cost {
-            time,
-            kind,
-            inside: None,
-            thread: Some(ThreadNo::FIRST),
-            amount,
-            node: None,
-            size: Bytes::ZERO,
-            place: Place::Unknown,
-            holder: None,
-        };
+        let cost = |time, kind, amount| Cost::of(kind, time, amount);
         let selection = Selection { from: Units(100), to: Units(200), ..Selection::default() };
         let mut beside = HeapAndOtherFaults::default();
         for (time, kind, amount) in [

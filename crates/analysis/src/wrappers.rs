@@ -299,6 +299,7 @@ fn pattern_of(frames: &Frames, function: TextId) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::golden;
 
     #[test]
     fn a_smaller_wrapper_is_told_only_beside_a_large_one() {
@@ -309,8 +310,7 @@ mod tests {
 
     #[test]
     fn wrappers_hold_the_frames_of_their_functions_and_files() {
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/tiny.memtoll");
-        let frames = memtoll_model::Recording::open(golden.as_ref()).unwrap().frames;
+        let frames = golden("tiny").frames;
         let all = || frames.ids();
         let first = frames.frame(FrameId::new(0));
         let (function, file) = (first.function, first.module);

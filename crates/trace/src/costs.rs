@@ -191,6 +191,21 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// One outside of calls, which nothing is charged with.
+    pub fn of(kind: CostKind, time: Units, amount: u64) -> Cost {
+        Cost {
+            time,
+            kind,
+            inside: None,
+            thread: None,
+            amount,
+            node: None,
+            size: Bytes::ZERO,
+            place: Place::Unknown,
+            holder: None,
+        }
+    }
+
     /// When it counts, with its call.
     pub fn counts_at(&self) -> Units {
         self.inside.unwrap_or(self.time)

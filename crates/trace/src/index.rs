@@ -134,8 +134,8 @@ pub(crate) fn length(trailer: &[u8; TRAILER_BYTES]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::costs::{CostKind, Place};
-    use crate::ids::Bytes;
+    use crate::costs::CostKind;
+
     use proptest::prelude::*;
 
     fn any_entry() -> impl Strategy<Value = Entry> {
@@ -156,16 +156,9 @@ mod tests {
     /// A span of time that ends within a wait finds it.
     #[test]
     fn costs_are_there_while_they_last() {
-        let cost = |kind, time, inside: Option<u64>, amount| Cost {
-            time: Units(time),
-            kind,
-            inside: inside.map(Units),
-            thread: None,
-            amount,
-            node: None,
-            size: Bytes::ZERO,
-            place: Place::Unknown,
-            holder: None,
+        let cost = |kind, time, inside: Option<u64>, amount| {
+            let inside = inside.map(Units);
+            Cost { inside, ..Cost::of(kind, Units(time), amount) }
         };
         let extent =
             Extent::of_costs(&[cost(CostKind::Fault, 90, None, 50), cost(CostKind::Waiting, 100, Some(101), 30)])

@@ -152,7 +152,7 @@ impl Recordings<'_> {
         let waits = tariff.estimates(of.matching.as_ref().unwrap_or(&of.sums.total));
         let knows_others = sees.fault_prices && (sees.faults || balance.faults.counted.is_some());
         packs::Balance {
-            processor: balance.program_or_none().map(part),
+            processor: balance.program_or_zero().map(part),
             plain: balance.plain.map(part),
             allocator: part(allocator),
             faults: share(1.0 - zeroing),

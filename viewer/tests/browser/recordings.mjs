@@ -40,7 +40,7 @@ export function instantOf(file, total, least, most) {
     }
 }
 
-/** An instant before the last allocations: `last` of the program, and at most `others` of the C library between them. */
+/** An instant at which `last` allocations are still to come, and at most `others` of the C library. */
 function beforeLast(file, last, others = 0) {
     const { allocations } = report(file).totals;
     return instantOf(file, "allocations", allocations - last - others, allocations - last);

@@ -133,13 +133,12 @@ mod tests {
     use super::*;
     use crate::stacks::View;
     use crate::sums::sums;
-    use memtoll_model::Recording;
+    use crate::testing::golden;
     use memtoll_tally::Selection;
 
     #[test]
     fn a_unit_is_kept_by_the_closest_common_caller_of_its_blocks() {
-        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
-        let recording = Recording::open(golden.as_ref()).unwrap();
+        let recording = golden("costs");
         let mut stacks = Stacks::new(&recording, &View::default());
         let function = |frame: FrameId| (recording.frames.frame(frame).function, recording.frames.frame(frame).module);
         let mut path = |node: StackId| -> Vec<(TextId, TextId)> {

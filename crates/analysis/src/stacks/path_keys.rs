@@ -43,13 +43,11 @@ impl PathKeys {
 mod tests {
     use super::*;
     use crate::stacks::View;
-    use memtoll_model::Recording;
-    use std::path::Path as File;
+    use crate::testing::golden;
 
     #[test]
     fn a_key_is_that_of_all_frames_whatever_was_asked_for_before() {
-        let golden = File::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
-        let recording = Recording::open(&golden).unwrap();
+        let recording = golden("costs");
         let mut stacks = Stacks::new(&recording, &View::default());
         let paths: Vec<Path> = recording.stacks.ids().map(|node| stacks.of(node).path).collect();
         let (mut forwards, mut backwards) = (PathKeys::default(), PathKeys::default());

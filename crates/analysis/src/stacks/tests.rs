@@ -1,4 +1,5 @@
 use super::*;
+use crate::testing::golden;
 
 fn names(text: &str) -> Names {
     text.parse().unwrap()
@@ -24,10 +25,9 @@ fn what_leads_is_known_without_the_callers() {
         // Nothing is the program's own.
         View { fold: Some(names(".")), ..View::default() },
     ];
-    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
     let mut compared = 0;
     for name in ["costs", "forks", "tiny"] {
-        let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
+        let recording = golden(name);
         for view in &views {
             let (mut whole, mut parts) = (Stacks::new(&recording, view), Stacks::new(&recording, view));
             let mut frames = vec![FrameId::new(7)];
@@ -48,8 +48,7 @@ fn what_leads_is_known_without_the_callers() {
 /// How many stacks each cut leaves out, shortens or leaves as they are.
 #[test]
 fn cuts_change_stacks() {
-    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
-    let recording = Recording::open(&golden).unwrap();
+    let recording = golden("costs");
     let frames_of = |view: &View| {
         let mut stacks = Stacks::new(&recording, view);
         let mut all = Vec::new();
@@ -78,10 +77,9 @@ fn cuts_change_stacks() {
 /// Wrappers that are folded away later are as if they had always been, whatever was known by then.
 #[test]
 fn what_is_folded_later_is_folded() {
-    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
     let mut changed = 0;
     for name in ["costs", "forks", "tiny"] {
-        let recording = Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap();
+        let recording = golden(name);
         for pattern in ["^main$", "buffer|worker", "small", "."] {
             let wrappers = names(pattern);
             let mut later = Stacks::new(&recording, &View::default());
@@ -107,8 +105,7 @@ fn what_is_folded_later_is_folded() {
 #[test]
 fn a_list_of_inlined_frames_is_that_of_all_calls() {
     for name in ["costs", "forks", "tiny"] {
-        let file = format!("{}/../../format/golden/{name}.memtoll", env!("CARGO_MANIFEST_DIR"));
-        let recording = Recording::open(file.as_ref()).unwrap();
+        let recording = golden(name);
         for unfold in [false, true] {
             let mut stacks = Stacks::new(&recording, &View { unfold, ..View::default() });
             let mut listed = Vec::new();

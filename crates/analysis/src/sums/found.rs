@@ -215,6 +215,7 @@ impl Asked<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::golden;
     use memtoll_trace::ids::Bytes;
     use std::collections::BTreeMap;
 
@@ -241,8 +242,7 @@ mod tests {
     fn the_sums_of_a_single_thread_are_those_of_its_process() {
         let (mut stored, mut read) = (0, 0);
         for name in ["costs", "forks", "tiny"] {
-            let file = format!("{}/../../format/golden/{name}.memtoll", env!("CARGO_MANIFEST_DIR"));
-            let recording = Recording::open(file.as_ref()).unwrap();
+            let recording = golden(name);
             for (index, image) in recording.images.iter().enumerate() {
                 let (are_stored, of_process) = counts(&recording, index, &Threads::All);
                 let [thread] = image.threads.as_slice() else {

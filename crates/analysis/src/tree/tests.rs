@@ -3,18 +3,17 @@ use crate::library::qualified_name;
 use crate::sites::{GroupBy, rows};
 use crate::stacks::View;
 use crate::sums::sums;
+use crate::testing::golden;
 use memtoll_model::{FrameId, Recording};
 use memtoll_tally::Selection;
 use memtoll_trace::ids::Units;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 /// A stack from the root of a tree on, and its sums.
 type Listed = (Vec<FrameId>, Priced);
 
 fn recordings() -> Vec<Recording> {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden");
-    ["costs", "forks", "tiny"].map(|name| Recording::open(&golden.join(format!("{name}.memtoll"))).unwrap()).into()
+    ["costs", "forks", "tiny"].map(golden).into()
 }
 
 /// The stacks of a part, in the plainest way.

@@ -71,17 +71,8 @@ impl Join {
             None => self.place(node, fault.code),
         };
         let time = self.around.at(fault.at);
-        self.push(Cost {
-            time,
-            kind,
-            inside: inside.and(node).map(|_| time),
-            thread,
-            amount: weight.into(),
-            node,
-            size,
-            place,
-            holder: None,
-        });
+        let inside = inside.and(node).map(|_| time);
+        self.push(Cost { inside, thread, node, size, place, ..Cost::of(kind, time, weight.into()) });
     }
 
     /// Where a cost of a node's memory was paid. Unknown for memory without an owner: most of what a short process

@@ -312,15 +312,12 @@ impl Join {
     /// A cost of a call, at an instant: how much is left open.
     fn cost(&self, kind: CostKind, at: Ticks, thread: Option<ThreadNo>, call: &Call) -> Cost {
         Cost {
-            time: self.around.at(at),
-            kind,
             inside: call.counts_at().map(|at| self.around.at(at)),
             thread,
-            amount: 0,
             node: call.charged,
             size: call.size,
             place: Place::call(call.node),
-            holder: None,
+            ..Cost::of(kind, self.around.at(at), 0)
         }
     }
 

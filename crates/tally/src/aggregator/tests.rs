@@ -191,6 +191,18 @@ fn blocks_of_a_pool_are_live_in_place_of_its_chunk() {
     assert_eq!((of(&large, 10).live_bytes, of(&large, 31).live_bytes), (Bytes(400), Bytes(600)));
 }
 
+/// What the first thread pays at node 12 for a block of node 10.
+fn paid(kind: CostKind, time: u64, inside: Option<u64>, amount: u64) -> Cost {
+    Cost {
+        inside: inside.map(Units),
+        thread: Some(ThreadNo::FIRST),
+        node: NodeId::new(10),
+        size: Bytes(8),
+        place: Place::call(NodeId::new(12)),
+        ..Cost::of(kind, Units(time), amount)
+    }
+}
+
 #[test]
 fn the_allocating_site_is_charged_for_releases_and_faults() {
     let half = Op::REALLOC.release_half();
@@ -202,17 +214,7 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
         Event { duration: Units(7), ..event(Op::REALLOC, 4, 1, 13, number(2), 64) },
         Event { duration: Units(3), ..event(FREE, 5, 1, 12, Block::Unknown, 0) },
     ];
-    let cost = |kind, amount, inside: bool| Cost {
-        time: Units(2),
-        kind,
-        inside: inside.then_some(Units(2)),
-        thread: Some(ThreadNo::FIRST),
-        amount,
-        node: NodeId::new(10),
-        size: Bytes(8),
-        place: Place::call(NodeId::new(12)),
-        holder: None,
-    };
+    let cost = |kind, amount, inside: bool| paid(kind, 2, inside.then_some(2), amount);
     let costs = [
         cost(CostKind::Fault, 3, true),
         cost(CostKind::Fault, 4, false),
@@ -245,17 +247,7 @@ fn the_allocating_site_is_charged_for_releases_and_faults() {
 /// A span has of a call without its wait all or nothing, and of the wait what lies in it.
 #[test]
 fn a_span_that_ends_within_a_wait_has_a_part_of_it() {
-    let waits = Cost {
-        time: Units(50),
-        kind: CostKind::Waiting,
-        inside: Some(Units(10)),
-        thread: Some(ThreadNo::FIRST),
-        amount: 40,
-        node: NodeId::new(10),
-        size: Bytes(8),
-        place: Place::call(NodeId::new(12)),
-        holder: None,
-    };
+    let waits = paid(CostKind::Waiting, 50, Some(10), 40);
     let events = [
         Event { duration: Units(3), ..event(MALLOC, 5, 1, 10, number(0), 8) },
         Event { duration: Units(45), ..event(FREE, 10, 1, 12, number(0), 0) },
@@ -275,17 +267,7 @@ fn a_span_that_ends_within_a_wait_has_a_part_of_it() {
 
 #[test]
 fn a_thread_pays_for_its_own_calls() {
-    let waits = Cost {
-        time: Units(3),
-        kind: CostKind::Waiting,
-        inside: Some(Units(3)),
-        thread: ThreadNo::new(2),
-        amount: 40,
-        node: NodeId::new(10),
-        size: Bytes(8),
-        place: Place::call(NodeId::new(12)),
-        holder: None,
-    };
+    let waits = Cost { thread: ThreadNo::new(2), ..paid(CostKind::Waiting, 3, Some(3), 40) };
     let events = [
         Event { duration: Units(10), ..event(MALLOC, 1, 1, 10, number(0), 8) },
         Event { duration: Units(20), ..event(MALLOC, 2, 1, 10, number(1), 8) },
