@@ -22,11 +22,13 @@ use crate::titles::Titles;
 use crate::uncharged_faults::HeapAndOtherFaults;
 use found::{Found, FoundSites, found_in};
 use memtoll_model::{Recording, StackId};
-use memtoll_tally::{Charge, Selection, Split, Threads};
+use memtoll_tally::{Charge, Selection, Split, Threads, in_order};
 use memtoll_trace::ids::{Bytes, NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
-use site_list::Adding;
+use site_list::{Adding, SomeSites};
+use std::convert::Infallible;
+use std::ops::Range;
 
 pub use site_list::{Part, Site, Sites};
 
@@ -252,27 +254,41 @@ fn add_up(
         let look = looks.and_then(|looks| looks.of(index));
         let knows_units = look.is_some_and(|look| look.knows_units);
         (sees_pages, sees_units) = (sees_pages || look.is_some(), sees_units || knows_units);
-        let mut add = |node: StackId, extra: u64, metrics: &Priced| {
-            total.add(metrics);
-            match selection.split {
-                Split::None => sites.add(node, Part::All, here, metrics),
+        let mut add = |some: SomeSites| {
+            total.add(&some.total);
+            some.each(|node, extra, sums| match selection.split {
+                Split::None => sites.add(node, Part::All, here, sums),
                 split => {
                     if let Some(under) = under(node) {
-                        sites.add(under, Part::of(split, index, extra), here, metrics);
+                        sites.add(under, Part::of(split, index, extra), here, sums);
                     }
                 }
-            }
+            });
         };
         let who = (&thread_filter, until);
-        each_priced(&tariff, recording, index, selection, who, &found.sites, |node, extra, metrics| {
-            if looks.is_some() {
-                let blocks = metrics.blocks();
-                metrics.without_pages = if look.is_some() { 0 } else { blocks };
-                metrics.without_units = if knows_units { 0 } else { blocks };
-            }
-            add(image.node(node), extra, metrics);
-        });
-        look.iter().for_each(|look| add_blocks(look, &selection, threads, &mut add));
+        let priced = |part: Range<usize>| {
+            let mut some = SomeSites::default();
+            each_priced(&tariff, recording, index, selection, who, (&found.sites, part), |node, extra, metrics| {
+                if looks.is_some() {
+                    let blocks = metrics.blocks();
+                    metrics.without_pages = if look.is_some() { 0 } else { blocks };
+                    metrics.without_units = if knows_units { 0 } else { blocks };
+                }
+                some.add(image.node(node), extra, metrics);
+            });
+            some
+        };
+        let parts = found.sites.parts();
+        let Ok(()) = in_order(
+            0..parts.len(),
+            || (),
+            |(), part| priced(parts[part].clone()),
+            |_, some| {
+                add(some);
+                Ok::<(), Infallible>(())
+            },
+        );
+        look.iter().for_each(|look| add(sites_of_blocks(look, &selection, threads)));
         if !hides_frees {
             peak.add(image.about.began, ended(recording, index).min(selection.to.0), &found.curve);
         }
@@ -324,11 +340,12 @@ pub(crate) fn each_counted(
 ) {
     // The sums of the part that is asked for list the damage.
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
-    found.sites.each(|_| false, |node, _, counts| take(node, counts));
+    found.sites.all(|_| false, |node, _, counts| take(node, counts));
 }
 
-/// Adds what blocks hold to the sums of their sites.
-fn add_blocks(look: &Look, selection: &Selection, threads: &Threads, add: &mut impl FnMut(StackId, u64, &Priced)) {
+/// What blocks hold, by site.
+fn sites_of_blocks(look: &Look, selection: &Selection, threads: &Threads) -> SomeSites {
+    let mut some = SomeSites::default();
     let counts = |block: &Block| selection.admits_size(Bytes(block.size)) && threads.admit(block.thread);
     for (block, held) in look.blocks.iter().filter(|(block, _)| counts(block)) {
         let extra = match selection.split {
@@ -336,8 +353,9 @@ fn add_blocks(look: &Look, selection: &Selection, threads: &Threads, add: &mut i
             Split::Size => block.size,
             Split::None | Split::Process => 0,
         };
-        add(block.node, extra, &look.of_block(block, held));
+        some.add(block.node, extra, &look.of_block(block, held));
     }
+    some
 }
 
 /// Prices what was found in an image, site by site. Nothing is live of one that has ended when the selection does. A selection
@@ -348,7 +366,7 @@ fn each_priced(
     index: usize,
     selection: Selection,
     (thread_filter, until): (&ThreadFilter, u64),
-    sites: &FoundSites,
+    (sites, part): (&FoundSites, Range<usize>),
     mut take: impl FnMut(Option<NodeId>, u64, &mut Priced),
 ) {
     let image = &recording.images[index];
@@ -361,7 +379,7 @@ fn each_priced(
     let is_part = selection.instant || selection.to < Units(recording.ended());
     let end = ended(recording, index);
     let is_gone = if is_part { end < until } else { image.executed_another() };
-    sites.each(is_cut_off, |node, extra, counts| {
+    sites.each(part, is_cut_off, |node, extra, counts| {
         let of_whole = settled.and_then(|settled| settled.get(node));
         let mut metrics = match of_whole {
             Some(of_whole) => tariff.price_part(counts, of_whole),
@@ -404,7 +422,9 @@ pub fn each_sum_in_image(
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
     let who = (thread_filter, until(recording, selection.to, thread_filter));
-    each_priced(&tariff, recording, index, selection, who, &found.sites, |id, _, metrics| {
-        take(image.node(id), metrics)
-    });
+    for part in found.sites.parts() {
+        each_priced(&tariff, recording, index, selection, who, (&found.sites, part), |id, _, metrics| {
+            take(image.node(id), metrics)
+        });
+    }
 }

@@ -88,6 +88,11 @@ pub struct Tariff {
     sees: Sees,
 }
 
+/// The nearest whole number; 0 of one below 0. A call of `round` for each of a site's times takes as long as to price it.
+fn rounded(number: f64) -> u64 {
+    (number + 0.5) as u64
+}
+
 /// How much longer calls look on average than they are, units: [`RecorderStats::overlap_time`].
 fn overlap(recorders: &RecorderStats) -> f64 {
     let (pairs, longer) = (recorders.overlap_pairs, recorders.overlap_time);
@@ -479,12 +484,12 @@ impl Tariff {
     pub(crate) fn price_part(&self, site: &Metrics, settled: Settled) -> Priced {
         let times = CallTimes::from(site);
         let beyond = settled.beyond.share() * self.measured(&times);
-        let zeroed = (site.small_faults as f64 * settled.zeroed.share()).round() as u64;
+        let zeroed = rounded(site.small_faults as f64 * settled.zeroed.share());
         let calls = site.timed_calls as f64;
         let faults = self.per_fault(site.small_faults, site.huge_faults) + self.file_faults(site);
         // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.
         let overdrawn = (-self.beyond(&times) - calls * self.fastest()).max(0.0);
-        let rounded = |ns: f64| Nanoseconds(ns.round() as u64);
+        let rounded = |ns: f64| Nanoseconds(rounded(ns));
         let span = |units: Units| rounded(self.ns(units.0 as f64));
         let zeroing = self.zeroing(zeroed as f64, site.huge_faults);
         // Numbers of a damaged file may be beyond all sums.

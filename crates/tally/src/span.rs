@@ -11,6 +11,7 @@
 //! chapters, as those of sites do that are split by threads or sizes.
 
 mod by_group;
+mod counted;
 mod replays;
 mod slices;
 mod sparse_rows;

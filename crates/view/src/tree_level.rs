@@ -68,12 +68,10 @@ impl Recordings<'_> {
         let tariff = self.tariff.of_sums(&selected.sums);
         // Only the numbers that are shown are added up.
         let places = metrics::places(&columns);
-        let mut numbers = vec![Vec::new(); places.len()];
-        let mut count = 0;
+        let mut numbers = Vec::with_capacity(selected.sums.sites.len() * places.len());
         let keep = |of: &Priced| {
-            places.iter().zip(&mut numbers).for_each(|(place, all)| all.push(metrics::value_at(*place, of, &tariff)));
-            count += 1;
-            count - 1
+            numbers.extend(places.iter().map(|place| metrics::value_at(*place, of, &tariff)));
+            numbers.len() - places.len()
         };
         let outline = match outline(&mut self.stacks(&selected.view), &selected.sums, &wanted, keep) {
             None if !trail.is_empty() => return Err(NoAnswer::NoCallPath),
@@ -98,13 +96,14 @@ impl Recordings<'_> {
         let mut pack = Pack::new(&LevelPack { labels, texts });
         pack.columns("tree", &of);
         pack.columns("frames", &frames);
-        let mut rows = vec![NOTHING; nodes.len()];
-        for (place, numbers) in places.into_iter().zip(numbers) {
-            let added = outline.add_up(|stack: &usize| numbers[*stack]);
-            for (row, node) in rows.iter_mut().zip(&nodes) {
-                row[place] = if node.are_others { added.of_dropped[node.branch] } else { added.of_branch[node.branch] };
-            }
-        }
+        let added = outline.add_up(places.len(), |at: &usize| numbers[*at..][..places.len()].iter().copied());
+        let row = |node: &Node| {
+            let sums = if node.are_others { added.of_dropped(node.branch) } else { added.of_branch(node.branch) };
+            let mut row = NOTHING;
+            places.iter().zip(sums).for_each(|(place, sum)| row[*place] = *sum);
+            row
+        };
+        let rows: Vec<_> = nodes.iter().map(row).collect();
         metrics::write_some(&mut pack, "tree", &rows, |index| columns.contains(&index));
         Ok(pack)
     }

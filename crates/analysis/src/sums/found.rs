@@ -9,8 +9,7 @@ use memtoll_tally::{Aggregator, Selection, Split, Threads};
 use memtoll_trace::ids::{NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{self, LiveCurve, PeakWithMappings, Summary};
-use rustc_hash::FxHashMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// What is known of an image: by the image's own node ids, and what they are split by.
 pub(super) struct Found {
@@ -25,22 +24,32 @@ pub(super) struct Found {
 pub(super) enum FoundSites {
     /// With the thread that did it all, if sums are split by threads.
     Stored(summary::Sites, Option<ThreadNo>),
-    OfSpan(SpanSites),
+    OfSpan(Box<span::Sites>),
     AddedUp(Vec<(Option<NodeId>, u64, Metrics)>),
 }
+
+/// So many are priced by one processor at a time.
+const SITES_OF_PART: usize = 1 << 14;
 
 impl FoundSites {
     pub fn len(&self) -> usize {
         match self {
             FoundSites::Stored(stored, _) => stored.len(),
-            FoundSites::OfSpan(span) => span.sites.len(),
+            FoundSites::OfSpan(sites) => sites.len(),
             FoundSites::AddedUp(added_up) => added_up.len(),
         }
     }
 
-    /// Calls `take` with each. `is_cut_off` says of a node whether its stack is not complete.
+    /// Parts that can be asked for alone, in their order.
+    pub fn parts(&self) -> Vec<Range<usize>> {
+        let most = if let FoundSites::Stored(..) = self { usize::MAX } else { SITES_OF_PART };
+        (0..self.len()).step_by(most).map(|from| from..self.len().min(from.saturating_add(most))).collect()
+    }
+
+    /// Calls `take` with each of a part. `is_cut_off` says of a node whether its stack is not complete.
     pub fn each(
         &self,
+        part: Range<usize>,
         is_cut_off: impl Fn(Option<NodeId>) -> bool,
         mut take: impl FnMut(Option<NodeId>, u64, &Metrics),
     ) {
@@ -49,47 +58,21 @@ impl FoundSites {
                 let of = thread.map_or(0, |thread| u64::from(thread.get()));
                 stored.iter().for_each(|(node, counts)| take(node, of, &counts));
             }
-            FoundSites::OfSpan(span) => span.each(is_cut_off, take),
-            FoundSites::AddedUp(added_up) => added_up.iter().for_each(|(node, of, counts)| take(*node, *of, counts)),
+            FoundSites::OfSpan(sites) => sites.each(part, |node, of, counts| {
+                counts.cut_off = if is_cut_off(node) { counts.events } else { 0 };
+                take(node, of, counts);
+            }),
+            FoundSites::AddedUp(sites) => sites[part].iter().for_each(|(node, of, counts)| take(*node, *of, counts)),
         }
     }
-}
 
-/// What chapters add up to, and what it cost beside the allocator's time.
-pub(super) struct SpanSites {
-    sites: span::Sites,
-    /// All sites are this thread's, if there is one.
-    thread: Option<ThreadNo>,
-    costs: Vec<(Option<NodeId>, u64, Metrics)>,
-}
-
-impl SpanSites {
-    /// Sites with nothing are left out.
-    fn each(&self, is_cut_off: impl Fn(Option<NodeId>) -> bool, mut take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
-        let of_cost = |(number, (node, of, _)): (usize, &(_, _, _))| ((*node, *of), number);
-        let places: FxHashMap<(Option<NodeId>, u64), usize> = self.costs.iter().enumerate().map(of_cost).collect();
-        let mut is_told = vec![false; self.costs.len()];
-        let mut tell = |node, of, metrics: &mut Metrics| {
-            metrics.cut_off = if is_cut_off(node) { metrics.events } else { 0 };
-            take(node, of, metrics);
-        };
-        for (node, of, metrics) in self.sites.iter() {
-            let of = self.thread.map_or(of, |thread| u64::from(thread.get()));
-            let costs = places.get(&(node, of)).copied();
-            if metrics.is_none() && costs.is_none() {
-                continue;
-            }
-            let mut metrics = metrics.unwrap_or_default();
-            if let Some(number) = costs {
-                is_told[number] = true;
-                metrics.add(&self.costs[number].2);
-            }
-            tell(node, of, &mut metrics);
-        }
-        let is_left = |((.., metrics), is_told): &(&(_, _, Metrics), bool)| !is_told && *metrics != Metrics::default();
-        for ((node, of, metrics), _) in self.costs.iter().zip(is_told).filter(is_left) {
-            tell(*node, *of, &mut metrics.clone());
-        }
+    /// Calls `take` with each.
+    pub fn all(
+        &self,
+        is_cut_off: impl Fn(Option<NodeId>) -> bool,
+        mut take: impl FnMut(Option<NodeId>, u64, &Metrics),
+    ) {
+        self.parts().into_iter().for_each(|part| self.each(part, &is_cut_off, &mut take));
     }
 }
 
@@ -204,11 +187,12 @@ impl Asked<'_> {
         let Asked { selection, threads, .. } = self;
         let mut costs = Aggregator::of(selection, threads.clone());
         let beside = self.costs(&mut costs, beside, damage);
-        let Span { sites, curve, peak_time, peak_with_mappings } = span;
-        let sites = FoundSites::OfSpan(SpanSites { sites, thread, costs: costs.sites(|_| false).collect() });
+        let Span { mut sites, curve, peak_time, peak_with_mappings } = span;
+        thread.iter().for_each(|thread| sites.are_of(*thread));
+        costs.sites(|_| false).for_each(|(node, of, costs)| sites.add(node, of, &costs));
         let peak_with_mappings =
             Some(peak_with_mappings).filter(|_| *threads == Threads::All && selection.is_of_all_sizes());
-        Found { sites, beside, curve, peak_time, peak_with_mappings }
+        Found { sites: FoundSites::OfSpan(Box::new(sites)), beside, curve, peak_time, peak_with_mappings }
     }
 }
 
@@ -226,7 +210,7 @@ mod tests {
         let selection = Selection { split: Split::Thread, ..Selection::default() };
         let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
         let mut counts = Counts::new();
-        found.sites.each(
+        found.sites.all(
             |_| false,
             |node, thread, of| {
                 let numbers = (of.new_blocks, of.bytes, of.frees, of.small_faults);
@@ -236,6 +220,18 @@ mod tests {
             },
         );
         (matches!(found.sites, FoundSites::Stored(..)), counts)
+    }
+
+    #[test]
+    fn each_site_is_in_one_part() {
+        let site = |number: usize| (NodeId::new(number as u32), 0, Metrics::default());
+        for count in [0, 1, SITES_OF_PART, 2 * SITES_OF_PART + 1] {
+            let sites = FoundSites::AddedUp((1..=count).map(site).collect());
+            let mut seen = Vec::new();
+            sites.all(|_| false, |node, _, _| seen.extend(node));
+            assert_eq!(seen, (1..=count).filter_map(|number| NodeId::new(number as u32)).collect::<Vec<_>>());
+            assert_eq!(sites.parts().len(), count.div_ceil(SITES_OF_PART));
+        }
     }
 
     #[test]

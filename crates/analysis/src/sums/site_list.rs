@@ -4,7 +4,7 @@
 use crate::metric::Metric;
 use crate::priced::Priced;
 use crate::site_processes::Images;
-use memtoll_metrics::{COUNTS, place_of};
+use memtoll_metrics::place_of;
 use memtoll_model::StackId;
 use memtoll_tally::Split;
 use memtoll_trace::ids::ThreadNo;
@@ -51,7 +51,7 @@ enum Numbers<'s> {
     Plain(&'s Priced),
 }
 
-const _: () = assert!(COUNTS.len() + Priced::SUMS.len() <= sparse::PLACES);
+const _: () = assert!(Priced::NUMBERS <= sparse::PLACES);
 
 /// Places of counts that are asked for without the others.
 const NEW_BLOCKS: usize = place_of(1);
@@ -101,10 +101,10 @@ impl Site<'_> {
     pub fn metrics(&self) -> Priced {
         match self.sums {
             Numbers::Plain(sums) => *sums,
-            Numbers::Packed(_) => {
-                let mut sums = Priced::default();
-                self.add_to(&mut sums);
-                sums
+            Numbers::Packed(numbers) => {
+                let mut values = [0; Priced::NUMBERS];
+                numbers.for_each(|(place, number)| values[place] = number);
+                Priced::of_values(&values)
             }
         }
     }
@@ -165,9 +165,9 @@ impl Sites {
         }
     }
 
-    fn pack(&mut self, metrics: &Priced) -> Place {
+    fn put(&mut self, sums: &[u8]) -> Place {
         let start = self.packed.len();
-        sparse::pack(&mut self.packed, &metrics.values());
+        self.packed.extend_from_slice(sums);
         Place::Packed(start)
     }
 }
@@ -197,6 +197,33 @@ impl<'s> IntoIterator for &'s Sites {
 
     fn into_iter(self) -> Iter<'s> {
         self.iter()
+    }
+}
+
+/// Some sites of an image, each with its sums.
+#[derive(Default)]
+pub(super) struct SomeSites {
+    /// All of them together.
+    pub total: Priced,
+    /// Stack nodes, what sites are split by, and where their sums end.
+    sites: Vec<(StackId, u64, usize)>,
+    packed: Vec<u8>,
+}
+
+impl SomeSites {
+    pub fn add(&mut self, node: StackId, extra: u64, sums: &Priced) {
+        self.total.add(sums);
+        sparse::pack(&mut self.packed, &sums.values());
+        self.sites.push((node, extra, self.packed.len()));
+    }
+
+    /// Calls `take` with each, and its sums, packed.
+    pub fn each(&self, mut take: impl FnMut(StackId, u64, &[u8])) {
+        let mut from = 0;
+        for &(node, extra, to) in &self.sites {
+            take(node, extra, &self.packed[from..to]);
+            from = to;
+        }
     }
 }
 
@@ -235,11 +262,12 @@ impl Adding {
         }
     }
 
-    pub fn add(&mut self, node: StackId, part: Part, images: Images, metrics: &Priced) {
+    /// `sums` are packed.
+    pub fn add(&mut self, node: StackId, part: Part, images: Images, sums: &[u8]) {
         let number = self.number(node, part);
         let sites = &mut self.sites;
         let Some(kept) = sites.all.get_mut(number) else {
-            let place = sites.pack(metrics);
+            let place = sites.put(sums);
             sites.all.push(Kept { node, images, place });
             if part != Part::All {
                 sites.parts.push(part);
@@ -247,16 +275,16 @@ impl Adding {
             return;
         };
         kept.images.add(images);
-        match kept.place {
-            Place::Plain(at) => sites.plain[at as usize].add(metrics),
+        let at = match kept.place {
+            Place::Plain(at) => at as usize,
             Place::Packed(at) => {
                 kept.place = Place::Plain(sites.plain.len() as u32);
-                let mut together = *metrics;
-                let before = Site { node, part, images, sums: sites.numbers(Place::Packed(at)) };
-                before.add_to(&mut together);
-                sites.plain.push(together);
+                let before = Site { node, part, images, sums: sites.numbers(Place::Packed(at)) }.metrics();
+                sites.plain.push(before);
+                sites.plain.len() - 1
             }
-        }
+        };
+        Sparse::at(sums).for_each(|(place, number)| sites.plain[at].add_number(place, number));
     }
 
     pub fn finish(self) -> Sites {
@@ -289,17 +317,23 @@ mod tests {
         Priced { pinned_bytes: Bytes(pinned), suppressed_bytes: Bytes(u64::MAX - blocks), ..Priced::from(counts) }
     }
 
+    fn packed(sums: &Priced) -> Vec<u8> {
+        let mut some = SomeSites::default();
+        some.add(StackId::NONE, 0, sums);
+        some.packed
+    }
+
     #[test]
     fn sites_come_back_as_they_were_added() {
         let (first, second, third) = (priced(3, 100, 4, 7), priced(300, 50, 63, 1 << 40), Priced::default());
         let mut adding = Adding::default();
         let (one, other) = (StackId::new(9), StackId::new(20));
-        adding.add(one, Part::All, images(0), &first);
-        adding.add(other, Part::All, images(0), &third);
+        adding.add(one, Part::All, images(0), &packed(&first));
+        adding.add(other, Part::All, images(0), &packed(&third));
         let metrics = |sites: &Sites| sites.iter().map(|site| (site.node, site.metrics())).collect::<Vec<_>>();
         assert_eq!(metrics(&adding.sites), [(one, first), (other, third)]);
         for image in [1, 2] {
-            adding.add(one, Part::All, images(image), &second);
+            adding.add(one, Part::All, images(image), &packed(&second));
         }
         let mut together = first;
         together.add(&second);
@@ -323,7 +357,7 @@ mod tests {
         let mut adding = Adding::default();
         let sizes = [8u64, 16, 8];
         for size in sizes {
-            adding.add(StackId::NONE, Part::Size(size), images(0), &priced(size, size, 1, 0));
+            adding.add(StackId::NONE, Part::Size(size), images(0), &packed(&priced(size, size, 1, 0)));
         }
         let sites = adding.finish();
         let found: Vec<_> = sites.iter().map(|site| (site.part, site.metrics().new_blocks)).collect();

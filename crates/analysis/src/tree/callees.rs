@@ -35,35 +35,34 @@ impl<'a> Callees<'a> {
             is_used[path.number()] = true;
             values[path.number()] = values[path.number()].wrapping_add(*value);
         }
-        let caller = |number: usize| stacks.split(Path::numbered(number));
-        for number in (1..count).rev() {
-            if let Some((callers, _)) = caller(number).filter(|_| is_used[number]) {
-                is_used[callers.number()] = true;
-            }
-        }
-        let mut parents = vec![NONE; count];
-        for number in 1..count {
-            let Some((callers, frame)) = caller(number).filter(|_| is_used[number]) else { continue };
-            if !names.want_a_function() || parents[callers.number()] != NONE {
-                parents[number] = callers.number() as u32;
-            } else if names.is_of_function(frame) {
-                parents[number] = Path::EMPTY.number() as u32;
-            }
-        }
+        let of_path = |number: usize| stacks.split(Path::numbered(number));
+        let callers = |number| of_path(number).map_or(NONE, |(callers, _)| callers.number() as u32);
+        let mut parents: Vec<u32> = (0..count).map(callers).collect();
         if names.want_a_function() {
+            // What a path is called from stands before it.
+            for number in 1..count {
+                let is_outside = parents.get(parents[number] as usize).is_none_or(|above| *above == NONE);
+                if is_outside {
+                    let begins = of_path(number).is_some_and(|(_, frame)| names.is_of_function(frame));
+                    parents[number] = if begins { Path::EMPTY.number() as u32 } else { NONE };
+                }
+            }
             values[Path::EMPTY.number()] = 0;
         }
         let mut starts = vec![0u32; count + 2];
         for number in (1..count).rev().filter(|&number| parents[number] != NONE) {
-            let parent = parents[number] as usize;
-            values[parent] = values[parent].wrapping_add(values[number]);
-            starts[parent + 2] += 1;
+            if is_used[number] {
+                let parent = parents[number] as usize;
+                is_used[parent] = true;
+                values[parent] = values[parent].wrapping_add(values[number]);
+                starts[parent + 2] += 1;
+            }
         }
         for number in 2..starts.len() {
             starts[number] += starts[number - 1];
         }
         let mut children = vec![0; starts[count + 1] as usize];
-        for number in (1..count).filter(|&number| parents[number] != NONE) {
+        for number in (1..count).filter(|&number| is_used[number] && parents[number] != NONE) {
             let place = &mut starts[parents[number] as usize + 1];
             children[*place as usize] = number as u32;
             *place += 1;

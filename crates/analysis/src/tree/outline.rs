@@ -20,12 +20,29 @@ impl<T> Default for Outline<T> {
     }
 }
 
-/// What a number of all stacks adds up to, by branch.
+/// What numbers of all stacks add up to: a row for each branch.
 pub struct Added {
+    width: usize,
     /// Of all stacks through it.
-    pub of_branch: Vec<f64>,
+    of_branches: Vec<f64>,
     /// Of those through branches below it that are too small.
-    pub of_dropped: Vec<f64>,
+    of_dropped: Vec<f64>,
+}
+
+impl Added {
+    /// The sums of a branch.
+    pub fn of_branch(&self, branch: usize) -> &[f64] {
+        &self.of_branches[branch * self.width..][..self.width]
+    }
+
+    /// The sums of what is too small below it.
+    pub fn of_dropped(&self, branch: usize) -> &[f64] {
+        &self.of_dropped[branch * self.width..][..self.width]
+    }
+}
+
+fn add(sums: &mut [f64], numbers: impl IntoIterator<Item = f64>) {
+    sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
 }
 
 impl<T> Outline<T> {
@@ -34,20 +51,21 @@ impl<T> Outline<T> {
         &self.twigs
     }
 
-    /// Adds up a number of each stack.
-    pub fn add_up(&self, number: impl Fn(&T) -> f64) -> Added {
-        let [mut of_branch, mut of_dropped] = [(); 2].map(|()| vec![0.0; self.twigs.len()]);
+    /// Adds up `width` numbers of each stack.
+    pub fn add_up<N: IntoIterator<Item = f64>>(&self, width: usize, numbers: impl Fn(&T) -> N) -> Added {
+        let [mut of_branches, mut of_dropped] = [(); 2].map(|()| vec![0.0; self.twigs.len() * width]);
         for (end, of) in &self.ends {
-            let number = number(of);
-            of_branch[end.branch as usize] += number;
+            let at = end.branch as usize * width;
+            add(&mut of_branches[at..][..width], numbers(of));
             if end.is_dropped {
-                of_dropped[end.branch as usize] += number;
+                add(&mut of_dropped[at..][..width], numbers(of));
             }
         }
         for (branch, twig) in self.twigs.iter().enumerate().skip(1).rev() {
-            of_branch[twig.parent as usize] += of_branch[branch];
+            let (before, from_here) = of_branches.split_at_mut(branch * width);
+            add(&mut before[twig.parent as usize * width..], from_here[..width].iter().copied());
         }
-        Added { of_branch, of_dropped }
+        Added { width, of_branches, of_dropped }
     }
 }
 

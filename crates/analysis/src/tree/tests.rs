@@ -136,7 +136,7 @@ fn level_by_level(root: &Branch) -> Vec<(Key, u64, u64)> {
 }
 
 #[test]
-fn a_number_alone_adds_up_to_that_of_all_sums() {
+fn single_numbers_add_up_to_those_of_all_sums() {
     let mut dropped = 0;
     for recording in recordings() {
         let sums = sums(&recording, Selection::default());
@@ -147,12 +147,16 @@ fn a_number_alone_adds_up_to_that_of_all_sums() {
                 let limit = Some(Limit { value: &value, share, most: 40 });
                 let part = Part { by, limit, ..Part::whole(direction) };
                 let root = part_of_tree(&mut stacks, &sums, &part).unwrap();
-                let outline = outline(&mut stacks, &sums, &part, |of| of.bytes.0).unwrap();
-                let added = outline.add_up(|bytes| *bytes as f64);
-                let numbers = added.of_branch.iter().zip(&added.of_dropped);
-                let twigs = outline.branches().iter().zip(numbers);
-                let mut alone: Vec<_> =
-                    twigs.map(|(twig, (all, rest))| (twig.key, *all as u64, *rest as u64)).collect();
+                let both = |of: &Priced| [of.new_blocks as f64, of.bytes.0 as f64];
+                let outline = outline(&mut stacks, &sums, &part, both).unwrap();
+                let added = outline.add_up(2, |both| *both);
+                let blocks = |sums: &[f64]| sums[0];
+                assert_eq!(blocks(added.of_branch(0)), root.metrics.new_blocks as f64);
+                let bytes = |sums: &[f64]| sums[1] as u64;
+                let row = |(number, twig): (usize, &Twig)| {
+                    (twig.key, bytes(added.of_branch(number)), bytes(added.of_dropped(number)))
+                };
+                let mut alone: Vec<_> = outline.branches().iter().enumerate().map(row).collect();
                 alone.sort_unstable();
                 assert_eq!(alone, level_by_level(&root));
                 let labels = |number: usize| outline.branches()[number].label.clone();

@@ -60,6 +60,9 @@ pub struct Priced {
 macro_rules! sums {
     ($($field:ident $(.$number:tt)?;)*) => {
         impl Priced {
+            /// How many numbers there are.
+            pub const NUMBERS: usize = COUNTS.len() + Priced::SUMS.len();
+
             /// All that adds up beside the counts.
             pub const SUMS: &[fn(&mut Priced) -> &mut u64] = &[$(|priced| &mut priced.$field$(.$number)?),*];
 
@@ -71,12 +74,23 @@ macro_rules! sums {
 
             /// All numbers: the counts, and what adds up beside them.
             #[inline]
-            pub fn values(&self) -> [u64; FIELDS] {
-                let mut values = [0; FIELDS];
+            pub fn values(&self) -> [u64; Priced::NUMBERS] {
+                let mut values = [0; Priced::NUMBERS];
                 let (counts, sums) = values.split_at_mut(COUNTS.len());
                 counts.copy_from_slice(&self.counts.values());
                 sums.copy_from_slice(&[$(self.$field$(.$number)?),*]);
                 values
+            }
+
+            /// The inverse.
+            #[inline]
+            pub fn of_values(values: &[u64; Priced::NUMBERS]) -> Priced {
+                let counts = std::array::from_fn(|place| values[place]);
+                let sums: [u64; Priced::SUMS.len()] = std::array::from_fn(|place| values[COUNTS.len() + place]);
+                let mut priced = Priced::from(Metrics::of_values(counts));
+                let [$($field),*] = sums;
+                $(priced.$field$(.$number)? = $field;)*
+                priced
             }
         }
     };
@@ -104,9 +118,6 @@ sums! {
     suppressed_blocks;
     suppressed_bytes.0;
 }
-
-/// How many numbers there are.
-const FIELDS: usize = COUNTS.len() + Priced::SUMS.len();
 
 /// Counts are read as if they were the priced ones' own.
 impl Deref for Priced {

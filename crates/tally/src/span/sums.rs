@@ -1,13 +1,15 @@
 //! Sums of a span by site. At most sites, nothing happens in a span: these take no room for what would.
 
 use super::Span;
+use super::counted::Counted;
 use super::slices::{Before, Slices};
 use crate::span::sparse_rows::{SparseRow, SparseRows};
 use crate::{Part, Select};
 use memtoll_trace::ids::{Bytes, NodeId, ThreadNo};
-use memtoll_trace::metrics::{COUNTS, Metrics};
+use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Live bytes and blocks.
 pub type Live = (Bytes, u64);
@@ -22,27 +24,6 @@ pub(super) fn minus(live: Live, was: Live) -> Live {
     (live.0.wrapping_sub(was.0), live.1.wrapping_sub(was.1))
 }
 
-/// Numbers of sites, by the place of their count. Most counts have none in a span: these take no memory.
-struct Columns(Vec<Vec<u64>>);
-
-impl Default for Columns {
-    fn default() -> Columns {
-        Columns(vec![Vec::new(); COUNTS.len()])
-    }
-}
-
-impl Columns {
-    /// What a site has, if there is any.
-    fn of(&self, site: usize) -> Option<Metrics> {
-        let (mut values, mut any) = ([0; COUNTS.len()], 0);
-        for (value, column) in values.iter_mut().zip(&self.0).filter(|(_, column)| site < column.len()) {
-            *value = column[site];
-            any |= *value;
-        }
-        (any != 0).then(|| Metrics::of_values(values))
-    }
-}
-
 /// By site; sites are numbered in the order in which they first appear.
 #[derive(Default)]
 pub(super) struct Sums {
@@ -54,7 +35,7 @@ pub(super) struct Sums {
     /// What was live when the span began.
     before: Vec<Live>,
     /// What happened in the span. Live bytes and peaks of these mean nothing.
-    happened: Columns,
+    happened: Counted,
     /// What was live when the first chapter of the span began.
     pub live_at_begin: Vec<Live>,
     /// What each chapter of the span changed.
@@ -98,14 +79,7 @@ impl Sums {
 
     /// Adds numbers to what happened at a site, each with the place of its count.
     pub fn add_numbers(&mut self, site: usize, numbers: impl Iterator<Item = (usize, u64)>) {
-        numbers.for_each(|(place, more)| {
-            let column = &mut self.happened.0[place];
-            if column.len() <= site {
-                column.reserve_exact(self.sites.capacity() - column.len());
-                column.resize(self.sites.len(), 0);
-            }
-            column[site] = COUNTS[place].adds.together(column[site], more);
-        });
+        self.happened.add(site, numbers);
     }
 
     /// As if all chapters had been passed that are before one.
@@ -189,45 +163,55 @@ impl Sums {
         live
     }
 
-    pub fn finish(self, shares: Vec<Live>, peak_time: u64, peak_with_mappings: PeakWithMappings) -> Span {
-        let Sums { sites, live, before, happened, curve, .. } = self;
-        Span { sites: Sites { sites, live, before, shares, happened }, curve, peak_time, peak_with_mappings }
+    pub fn finish(mut self, shares: Vec<Live>, peak_time: u64, peak_with_mappings: PeakWithMappings) -> Span {
+        let curve = std::mem::take(&mut self.curve);
+        (self.live_at_begin, self.changes) = Default::default();
+        Span { sites: Sites { sums: self, shares }, curve, peak_time, peak_with_mappings }
     }
 }
 
 /// What a span adds up to, by site.
 #[derive(Default)]
 pub struct Sites {
-    sites: Vec<(Option<NodeId>, u64)>,
-    live: Vec<Live>,
-    before: Vec<Live>,
+    sums: Sums,
     shares: Vec<Live>,
-    happened: Columns,
 }
 
 impl Sites {
     pub fn len(&self) -> usize {
-        self.sites.len()
+        self.sums.sites.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.sites.is_empty()
+        self.sums.sites.is_empty()
     }
 
-    /// The stack node of each site, what it is split by, and its sums; `None`: nothing happened in the span, and nothing was live.
-    pub fn iter(&self) -> impl Iterator<Item = (Option<NodeId>, u64, Option<Metrics>)> {
+    /// All of them are split by the same: a thread.
+    pub fn are_of(&mut self, thread: ThreadNo) {
+        self.sums.sites.iter_mut().for_each(|(_, extra)| *extra = u64::from(thread.get()));
+    }
+
+    /// Adds what a site counted beside: no live bytes or blocks.
+    pub fn add(&mut self, node: Option<NodeId>, extra: u64, counts: &Metrics) {
+        let site = self.sums.site(node, extra);
+        self.sums.add_numbers(site, counts.numbers());
+    }
+
+    /// Calls `take` with the stack node of each of some sites, what it is split by, and its sums. Those to which nothing happened, and
+    /// of which nothing is live, are left out.
+    pub fn each(&self, some: Range<usize>, mut take: impl FnMut(Option<NodeId>, u64, &mut Metrics)) {
         let live_of = |all: &[Live], site: usize| all.get(site).copied().unwrap_or_default();
-        self.sites.iter().enumerate().map(move |(site, (node, extra))| {
-            let [live, peak, before] = [&self.live, &self.shares, &self.before].map(|all| live_of(all, site));
-            let happened = self.happened.of(site);
+        self.sums.happened.each(some, |site, happened| {
+            let [live, peak, before] = [&self.sums.live, &self.shares, &self.sums.before].map(|all| live_of(all, site));
             if happened.is_none() && (live, peak, before.1) == (Live::default(), Live::default(), 0) {
-                return (*node, *extra, None);
+                return;
             }
-            let happened = happened.unwrap_or_default();
-            let ((live_bytes, live_blocks), (peak_bytes, peak_blocks)) = (live, peak);
-            let live_before = happened.live_before.wrapping_add(before.1);
-            let metrics = Metrics { live_bytes, live_blocks, peak_bytes, peak_blocks, live_before, ..happened };
-            (*node, *extra, Some(metrics))
-        })
+            let mut metrics = happened.unwrap_or_default();
+            (metrics.live_bytes, metrics.live_blocks) = live;
+            (metrics.peak_bytes, metrics.peak_blocks) = peak;
+            metrics.live_before = metrics.live_before.wrapping_add(before.1);
+            let (node, extra) = self.sums.sites[site];
+            take(node, extra, &mut metrics);
+        });
     }
 }

@@ -238,8 +238,10 @@ fn scan(events: &[Event], fewest: usize) -> Recorded {
 
 /// Sites of a span of which there is anything to tell.
 fn rows(span: &Span) -> Vec<Row> {
-    let row = |(node, extra, metrics): (_, _, Option<Metrics>)| Some((node, extra, metrics?));
-    span.sites.iter().filter_map(row).filter(|(.., metrics)| *metrics != Metrics::default()).collect()
+    let mut rows = Vec::new();
+    span.sites.each(0..span.sites.len(), |node, extra, metrics| rows.push((node, extra, *metrics)));
+    rows.retain(|(.., metrics)| *metrics != Metrics::default());
+    rows
 }
 
 /// Sites of which there is anything to tell, in an order that both ways have.
