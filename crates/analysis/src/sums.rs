@@ -16,7 +16,7 @@ use crate::processor::ProcessorTimes;
 use crate::settled_sites::settled;
 use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
-use crate::tariff::Tariff;
+use crate::tariff::{Remainders, Tariff};
 use crate::thread_filter::ThreadFilter;
 use crate::titles::Titles;
 use crate::uncharged_faults::HeapAndOtherFaults;
@@ -26,6 +26,7 @@ use memtoll_tally::{Charge, Selection, Split, Threads};
 use memtoll_trace::ids::{Bytes, NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
+use rustc_hash::FxHashMap;
 use site_list::Adding;
 
 pub use site_list::{Part, Site, Sites};
@@ -314,16 +315,17 @@ fn add_up(
     }
 }
 
-/// Calls `take` with what each call site of an image counted of `selection`.
+/// Calls `take` with what each call site of an image counted of `selection`. `sliced`: slices of the recording, if there are some.
 pub(crate) fn each_counted(
     recording: &Recording,
+    sliced: Option<&Sliced>,
     index: usize,
     selection: Selection,
     threads: &Threads,
     mut take: impl FnMut(Option<NodeId>, &Metrics),
 ) {
     // The sums of the part that is asked for list the damage.
-    let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
+    let found = found_in(recording, sliced, index, selection, threads, &mut Vec::new());
     found.sites.each(|_| false, |node, _, counts| take(node, counts));
 }
 
@@ -356,6 +358,8 @@ fn each_priced(
     let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
     let is_whole = is_all && selection.split == Split::None;
     let settled = if is_whole { None } else { settled(recording, index, selection.charge, tariff) };
+    let is_divided = matches!(selection.split, Split::Thread | Split::Size);
+    let mut remainders: FxHashMap<Option<NodeId>, Remainders> = FxHashMap::default();
     let hides_frees = !image.own_allocators.show_frees();
     let is_searchable = is_all && matches!(selection.split, Split::None | Split::Process);
     let is_part = selection.instant || selection.to < Units(recording.ended());
@@ -364,6 +368,9 @@ fn each_priced(
     sites.each(is_cut_off, |node, extra, counts| {
         let of_whole = settled.and_then(|settled| settled.get(node));
         let mut metrics = match of_whole {
+            Some(of_whole) if is_divided => {
+                tariff.price_next_part(counts, of_whole, remainders.entry(node).or_default())
+            }
             Some(of_whole) => tariff.price_part(counts, of_whole),
             None if is_whole => tariff.price(counts),
             None => tariff.price_alone(counts),
