@@ -26,7 +26,6 @@ use memtoll_tally::{Charge, Selection, Split, Threads};
 use memtoll_trace::ids::{Bytes, NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
-use rustc_hash::FxHashMap;
 use site_list::Adding;
 
 pub use site_list::{Part, Site, Sites};
@@ -359,19 +358,15 @@ fn each_priced(
     let is_whole = is_all && selection.split == Split::None;
     let settled = if is_whole { None } else { settled(recording, index, selection.charge, tariff) };
     let is_divided = matches!(selection.split, Split::Thread | Split::Size);
-    let mut remainders: FxHashMap<Option<NodeId>, Remainders> = FxHashMap::default();
     let hides_frees = !image.own_allocators.show_frees();
     let is_searchable = is_all && matches!(selection.split, Split::None | Split::Process);
     let is_part = selection.instant || selection.to < Units(recording.ended());
     let end = ended(recording, index);
     let is_gone = if is_part { end < until } else { image.executed_another() };
-    sites.each(is_cut_off, |node, extra, counts| {
+    let mut price = |node, extra, counts: &Metrics, left: &mut Remainders| {
         let of_whole = settled.and_then(|settled| settled.get(node));
         let mut metrics = match of_whole {
-            Some(of_whole) if is_divided => {
-                tariff.price_next_part(counts, of_whole, remainders.entry(node).or_default())
-            }
-            Some(of_whole) => tariff.price_part(counts, of_whole),
+            Some(of_whole) => tariff.price_next_part(counts, of_whole, left),
             None if is_whole => tariff.price(counts),
             None => tariff.price_alone(counts),
         };
@@ -392,7 +387,18 @@ fn each_priced(
             metrics.suppress_lost();
         }
         take(node, extra, &mut metrics);
-    });
+    };
+    if !is_divided {
+        return sites.each(is_cut_off, |node, extra, counts| price(node, extra, counts, &mut Remainders::default()));
+    }
+    // In this order, what rounding leaves goes to the same parts wherever these come from.
+    let mut parts = Vec::with_capacity(sites.len());
+    sites.each(is_cut_off, |node, extra, counts| parts.push((node, extra, *counts)));
+    parts.sort_unstable_by_key(|(node, extra, _)| (*node, *extra));
+    for site in parts.chunk_by(|(one, ..), (other, ..)| one == other) {
+        let mut left = Remainders::default();
+        site.iter().for_each(|(node, extra, counts)| price(*node, *extra, counts, &mut left));
+    }
 }
 
 /// Calls `take` with each stack of one image: its node of [`Recording::stacks`], and what [`sums_of`] adds to that node's sums for
