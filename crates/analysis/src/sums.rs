@@ -16,7 +16,7 @@ use crate::processor::ProcessorTimes;
 use crate::settled_sites::settled;
 use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
-use crate::tariff::Tariff;
+use crate::tariff::{Remainders, Tariff};
 use crate::thread_filter::ThreadFilter;
 use crate::titles::Titles;
 use crate::uncharged_faults::HeapAndOtherFaults;
@@ -278,7 +278,7 @@ fn add_up(
             });
             some
         };
-        let parts = found.sites.parts();
+        let parts = found.sites.parts(selection.split);
         let Ok(()) = in_order(
             0..parts.len(),
             || (),
@@ -330,16 +330,17 @@ fn add_up(
     }
 }
 
-/// Calls `take` with what each call site of an image counted of `selection`.
+/// Calls `take` with what each call site of an image counted of `selection`. `sliced`: slices of the recording, if there are some.
 pub(crate) fn each_counted(
     recording: &Recording,
+    sliced: Option<&Sliced>,
     index: usize,
     selection: Selection,
     threads: &Threads,
     mut take: impl FnMut(Option<NodeId>, &Metrics),
 ) {
     // The sums of the part that is asked for list the damage.
-    let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
+    let found = found_in(recording, sliced, index, selection, threads, &mut Vec::new());
     found.sites.all(|_| false, |node, _, counts| take(node, counts));
 }
 
@@ -379,10 +380,10 @@ fn each_priced(
     let is_part = selection.instant || selection.to < Units(recording.ended());
     let end = ended(recording, index);
     let is_gone = if is_part { end < until } else { image.executed_another() };
-    sites.each(part, is_cut_off, |node, extra, counts| {
+    let mut price = |node, extra, counts: &Metrics, left: &mut Remainders| {
         let of_whole = settled.and_then(|settled| settled.get(node));
         let mut metrics = match of_whole {
-            Some(of_whole) => tariff.price_part(counts, of_whole),
+            Some(of_whole) => tariff.price_next_part(counts, of_whole, left),
             None if is_whole => tariff.price(counts),
             None => tariff.price_alone(counts),
         };
@@ -403,7 +404,21 @@ fn each_priced(
             metrics.suppress_lost();
         }
         take(node, extra, &mut metrics);
-    });
+    };
+    if !sites.are_divided(selection.split) {
+        let mut alone = |node, extra, counts: &Metrics| price(node, extra, counts, &mut Remainders::default());
+        return sites.each(part, is_cut_off, &mut alone);
+    }
+    // In this order, what rounding leaves goes to the same parts wherever these come from.
+    let (mut left, mut last) = (Remainders::default(), None);
+    for number in sites.sorted() {
+        sites.each(number..number + 1, is_cut_off, |node, extra, counts| {
+            if last.replace(node) != Some(node) {
+                left = Remainders::default();
+            }
+            price(node, extra, counts, &mut left);
+        });
+    }
 }
 
 /// Calls `take` with each stack of one image: its node of [`Recording::stacks`], and what [`sums_of`] adds to that node's sums for
@@ -422,7 +437,7 @@ pub fn each_sum_in_image(
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
     let who = (thread_filter, until(recording, selection.to, thread_filter));
-    for part in found.sites.parts() {
+    for part in found.sites.parts(selection.split) {
         each_priced(&tariff, recording, index, selection, who, (&found.sites, part), |id, _, metrics| {
             take(image.node(id), metrics)
         });

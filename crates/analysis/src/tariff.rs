@@ -88,11 +88,6 @@ pub struct Tariff {
     sees: Sees,
 }
 
-/// The nearest whole number; 0 of one below 0. A call of `round` for each of a site's times takes as long as to price it.
-fn rounded(number: f64) -> u64 {
-    (number + 0.5) as u64
-}
-
 /// How much longer calls look on average than they are, units: [`RecorderStats::overlap_time`].
 fn overlap(recorders: &RecorderStats) -> f64 {
     let (pairs, longer) = (recorders.overlap_pairs, recorders.overlap_time);
@@ -476,35 +471,40 @@ impl Tariff {
     /// What the parts of a part of a site share.
     pub(crate) fn settled_part(&self, part: &Metrics, settled: Settled) -> Settled {
         let of = |ratio: Ratio, whole: f64| Ratio { part: ratio.share() * whole, whole };
-        let measured = self.measured(&CallTimes::from(part)).max(0.0);
+        let measured = self.measured(&CallTimes::from(part));
         Settled { beyond: of(settled.beyond, measured), zeroed: of(settled.zeroed, part.small_faults as f64) }
     }
 
-    /// What a part of a site paid. The parts of a site add up to it.
+    /// What a part of a site paid, rounded by itself.
     pub(crate) fn price_part(&self, site: &Metrics, settled: Settled) -> Priced {
+        self.price_next_part(site, settled, &mut Remainders::default())
+    }
+
+    /// What the next part of a site paid. With the remainders of those before it, the parts of a site add up to it.
+    pub(crate) fn price_next_part(&self, site: &Metrics, settled: Settled, left: &mut Remainders) -> Priced {
         let times = CallTimes::from(site);
         let beyond = settled.beyond.share() * self.measured(&times);
-        let zeroed = rounded(site.small_faults as f64 * settled.zeroed.share());
+        let zeroed = rounded(site.small_faults as f64 * settled.zeroed.share(), &mut left.zeroed);
         let calls = site.timed_calls as f64;
         let faults = self.per_fault(site.small_faults, site.huge_faults) + self.file_faults(site);
         // Stamps scatter, too: calls of a site with few of them may seem to take less than any call does.
         let overdrawn = (-self.beyond(&times) - calls * self.fastest()).max(0.0);
-        let rounded = |ns: f64| Nanoseconds(rounded(ns));
-        let span = |units: Units| rounded(self.ns(units.0 as f64));
+        let ns = |ns: f64, left: &mut f64| Nanoseconds(rounded(ns, left));
+        let span = |units: Units, left: &mut f64| ns(self.ns(units.0 as f64), left);
         let zeroing = self.zeroing(zeroed as f64, site.huge_faults);
         // Numbers of a damaged file may be beyond all sums.
         let touched_bytes =
             Bytes(zeroed.wrapping_mul(self.page).wrapping_add(site.huge_faults.wrapping_mul(HUGE_PAGE)));
         Priced {
             counts: *site,
-            allocator_ns: rounded(self.allocator_time.of_calls(calls, beyond)),
-            overdrawn_ns: rounded(overdrawn),
-            fault_time_ns: rounded(faults),
-            zeroing_ns: rounded(zeroing),
-            mapping_ns: span(site.mapping_time),
-            waiting_ns: span(site.waiting_time),
-            reading_ns: span(site.reading_time),
-            lifetime_ns: span(site.lifetime),
+            allocator_ns: ns(self.allocator_time.of_calls(calls, beyond), &mut left.allocator),
+            overdrawn_ns: ns(overdrawn, &mut 0.0),
+            fault_time_ns: ns(faults, &mut left.faults),
+            zeroing_ns: ns(zeroing, &mut left.zeroing),
+            mapping_ns: span(site.mapping_time, &mut left.mapping),
+            waiting_ns: span(site.waiting_time, &mut left.waiting),
+            reading_ns: span(site.reading_time, &mut left.reading),
+            lifetime_ns: span(site.lifetime, &mut left.lifetime),
             touched_bytes,
             ..Priced::default()
         }
@@ -520,6 +520,28 @@ impl Tariff {
         // Numbers of a damaged file may be beyond all sums.
         Bytes(metrics.small_faults.wrapping_mul(self.page).wrapping_add(metrics.huge_faults.wrapping_mul(HUGE_PAGE)))
     }
+}
+
+/// What rounding left of the parts of a site, to be part of the next one: pages and ns.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Remainders {
+    zeroed: f64,
+    allocator: f64,
+    faults: f64,
+    zeroing: f64,
+    mapping: f64,
+    waiting: f64,
+    reading: f64,
+    lifetime: f64,
+}
+
+/// A whole number, with what was left before; the rest is left. A call of `round` for each of a site's times takes as long as to
+/// price it.
+fn rounded(amount: f64, left: &mut f64) -> u64 {
+    let due = amount + *left;
+    let whole = (due + 0.5) as u64;
+    *left = due - whole as f64;
+    whole
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::columns::METRICS;
 use crate::error::Error;
 use crate::grouping::{By, Per, Runs, Sites};
-use crate::question::{bases, matching, spread_of, wrappers};
+use crate::question::{bases, folded, matching, spread_of};
 use crate::rollup::rolled;
 use crate::run_figures::FIGURES;
 use crate::run_means::Mean;
@@ -94,9 +94,9 @@ fn value(store: &mut dyn Store, entry: &Entry, selection: &Selection) -> Result<
         (Some(keys), true) => (Some(keys), None),
         (keys, _) => (None, keys),
     };
-    let wrappers = if own.is_some() { wrappers(store)? } else { Vec::new() };
+    let folds = own.is_some() && !folded(store)?.is_empty();
     let metrics = &[metric];
-    let sites = Sites { selection: &selection, per: &Per::Run, stacks, own, wrappers: &wrappers, metrics, by: By::All };
+    let sites = Sites { selection: &selection, per: &Per::Run, stacks, own, folds, metrics, by: By::All };
     let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
     if rows.is_empty() && entry.scope.kind == Kind::Process {
         return Ok(Err(NotKnown::Program { runs: selection.shown(), name: name.clone() }.into()));

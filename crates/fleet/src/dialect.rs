@@ -11,11 +11,16 @@ pub struct Dialect {
     pub join_if: &'static str,
     /// Behind the name of a table whose rows may stand there twice until the engine finds time to merge them.
     pub merged: &'static str,
-    /// Each stack with each of its functions, of the stacks that meet a condition.
+    /// Each stack with each of its functions that reports show, of the stacks that meet a condition.
     pub callers: fn(condition: &str) -> String,
-    /// Each stack that meets a condition, with the function and the frame that lead it (`site`, `site_frame`). Where the stored
-    /// ones are a wrapper's, the first function that is no wrapper leads, if there is one. `wrappers`: their keys, at least one.
-    pub led: fn(condition: &str, wrappers: &str) -> String,
+    /// The stacks that have one of these functions, whether reports show it or not.
+    pub holding: fn(functions: &str) -> String,
+    /// What stands before and behind rows with a `stack` and a `service`, so that they get the function and the frame that lead
+    /// the stack (`site`, `site_frame`): the first that the service does not fold, if there is one. `kept`: their other columns,
+    /// which stay; `folded`: services with the functions that they fold; `condition`: on the stacks.
+    pub led: fn(kept: &str, folded: &str, condition: &str) -> [String; 2],
+    /// The rows of call stacks, with the service.
+    pub sites_of_services: &'static str,
     /// The type of a column.
     pub column: fn(Kind) -> &'static str,
     /// What ends the declaration of a table: by day and service, or by its key.
@@ -35,16 +40,25 @@ pub const SQLITE: Dialect = Dialect {
     join: "JOIN",
     join_if: "LEFT JOIN",
     merged: "",
-    callers: |condition| format!("SELECT stack, function FROM callers{condition}"),
-    led: |condition, wrappers| {
+    callers: |condition| {
+        let condition = if condition.is_empty() { " WHERE" } else { &format!("{condition} AND") };
+        format!("SELECT stack, function FROM callers{condition} is_hidden = 0")
+    },
+    holding: |functions| format!("SELECT stack FROM callers WHERE function IN ({functions})"),
+    led: |kept, folded, condition| {
         let first = |of: &str, or: &str| {
             format!(
-                "CASE WHEN site IN ({wrappers}) THEN coalesce((SELECT {of} FROM callers WHERE callers.stack = stacks.stack \
-                 AND function NOT IN ({wrappers}) ORDER BY depth LIMIT 1), {or}) ELSE {or} END AS {or}"
+                "CASE WHEN (service, site) IN ({folded}) THEN coalesce((SELECT {of} FROM callers WHERE callers.stack = \
+                 s.stack AND is_hidden = 0 AND (r.service, function) NOT IN ({folded}) ORDER BY depth LIMIT 1), {or}) \
+                 ELSE {or} END AS {or}"
             )
         };
-        format!("SELECT stack, {}, {} FROM stacks{condition}", first("function", "site"), first("frame", "site_frame"))
+        [
+            format!("SELECT {kept}, {}, {} FROM (", first("function", "site"), first("frame", "site_frame")),
+            format!(") AS r JOIN (SELECT stack, site, site_frame FROM stacks{condition}) AS s USING (stack)"),
+        ]
     },
+    sites_of_services: "sites JOIN (SELECT upload AS run, service FROM runs) AS o USING (run)",
     column: |kind| match kind {
         Kind::Run | Kind::Stack | Kind::Key | Kind::Time | Kind::Count | Kind::Small => "INTEGER NOT NULL",
         Kind::Id | Kind::Keys => "BLOB NOT NULL",
@@ -72,14 +86,27 @@ pub const CLICKHOUSE: Dialect = Dialect {
         let stacks = format!("SELECT stack, functions FROM stacks FINAL{condition}");
         format!("SELECT stack, function FROM ({stacks}) ARRAY JOIN functions AS function")
     },
-    led: |condition, wrappers| {
+    holding: |functions| {
         format!(
-            "SELECT stack, if(place = 0, site, functions[place]) AS site, if(place = 0, site_frame, \
-             function_frames[place]) AS site_frame FROM (SELECT stack, site, site_frame, functions, function_frames, \
-             if(site IN ({wrappers}), arrayFirstIndex(f -> f NOT IN ({wrappers}), functions), 0) AS place \
-             FROM stacks FINAL{condition})"
+            "SELECT stack FROM stacks FINAL WHERE arrayExists(f -> f IN ({functions}), arrayConcat(functions, hidden))"
         )
     },
+    led: |kept, folded, condition| {
+        [
+            // Old servers do not find `folded` inside `has` if the function takes one argument.
+            format!(
+                "SELECT {kept}, functions[place] AS site, function_frames[place] AS site_frame FROM (SELECT {kept}, \
+                 functions, function_frames, greatest(1, arrayFirstIndex((f, all) -> NOT has(all, f), functions, \
+                 arrayMap(f -> folded, functions))) AS place FROM (SELECT {kept}, stack, folded FROM ("
+            ),
+            format!(
+                ") AS r ANY LEFT JOIN (SELECT service, groupUniqArray(function) AS folded FROM ({folded}) AS p GROUP BY \
+                 service) AS w USING (service)) AS x ALL INNER JOIN (SELECT stack, functions, function_frames FROM \
+                 stacks FINAL{condition}) AS s USING (stack)) AS y"
+            ),
+        ]
+    },
+    sites_of_services: "sites",
     column: |kind| match kind {
         Kind::Run | Kind::Stack | Kind::Id => "FixedString(16)",
         Kind::Key | Kind::Time => "Int64",

@@ -69,8 +69,8 @@ pub struct Sites<'a> {
     pub stacks: Option<&'a [Key]>,
     /// Only stacks that one of these functions leads.
     pub own: Option<&'a [Key]>,
-    /// Functions that are folded into their callers.
-    pub wrappers: &'a [Key],
+    /// Whether services fold functions into their callers.
+    pub folds: bool,
     /// What is added up; the first one decides which runs count.
     pub metrics: &'a [Metric],
     /// What sums are grouped by.

@@ -104,14 +104,10 @@ pub(crate) fn matching(store: &mut dyn Store, admits: impl Fn([&str; 3]) -> bool
     Ok(keys(&rows))
 }
 
-/// The functions to fold: those that reports of some runs fold, if they lead call stacks of others.
-pub(crate) fn wrappers(store: &mut dyn Store) -> Result<Vec<Key>, Error> {
-    let wrappers = keys(&store.ask(&statement::wrappers(store.dialect()))?);
-    if wrappers.is_empty() {
-        return Ok(wrappers);
-    }
-    let led = store.ask(&statement::number_led(&wrappers, store.dialect()))?;
-    Ok(if led.iter().any(|row| row[0].number() > 0.0) { wrappers } else { Vec::new() })
+/// How many functions each service folds into their callers.
+pub(crate) fn folded(store: &mut dyn Store) -> Result<BTreeMap<String, u64>, Error> {
+    let rows = store.ask(&statement::wrappers())?;
+    Ok(rows.iter().map(|row| (row[0].text(), row[1].number() as u64)).collect())
 }
 
 fn keys(rows: &[Vec<Cell>]) -> Vec<Key> {

@@ -8,7 +8,7 @@
 //!
 //! It stands for the runs that were there when it was made. If others of its day and service have come since, it counts
 //! nowhere, and these runs are asked one by one until they are rolled up again. So they are, where functions that lead are
-//! asked for, when a run has shown that a function allocates for its callers. Like a run, a roll-up counts from the moment
+//! asked for, when a run has shown that a function of their service allocates for its callers. Like a run, a roll-up counts from the moment
 //! on at which its row stands in `rolls`, which is written last.
 
 use crate::chosen_rollups::Rolls;
@@ -18,13 +18,13 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::grouping::{Buckets, By, Per};
 use crate::identity::Key;
-use crate::question::wrappers;
+use crate::question::folded;
 use crate::rolled_statement::kind;
 use crate::run::{SERVICE, VERSION};
 use crate::schema::{ROLLED_BY, tables};
 use crate::selection::Selection;
 use crate::sql::{Select, Sql};
-use crate::statement::keys_of;
+use crate::statement::{OfStacks, summed_total};
 use crate::store::Store;
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ struct Roll {
     turn: u64,
     /// How many uploads the group had.
     uploads: u64,
-    /// How many keys of functions to fold were known. Further ones come, and all stay.
+    /// How many keys of functions to fold the service had. Further ones come, and all stay.
     wrappers: u64,
 }
 
@@ -52,17 +52,18 @@ struct Roll {
 pub fn roll_up(store: &mut dyn Store, until: &str, again: bool) -> Result<u64, Error> {
     let rolls = rolls(store)?;
     // The number first: of what is added meanwhile, the roll-up may know more than it says.
-    let (folded, wrappers) = (folded(store)?, wrappers(store)?);
+    let folded = folded(store)?;
     let mut condition = Sql::text(" AND day < ");
     condition.bind(until);
     let mut number = 0;
     for (group, uploads) in uploads(store, &condition)? {
         let last = rolls.get(&group);
-        let now = (uploads, folded);
+        let wrappers = folded.get(&group.1).copied().unwrap_or(0);
+        let now = (uploads, wrappers);
         if again || last.is_none_or(|last| (last.uploads, last.wrappers) != now) {
             let turn = last.map_or(0, |last| last.turn) + 1;
-            let roll = Roll { key: fastrand::i64(1..), turn, uploads, wrappers: folded };
-            number += u64::from(roll_up_group(store, &group, roll, &wrappers)?);
+            let roll = Roll { key: fastrand::i64(1..), turn, uploads, wrappers };
+            number += u64::from(roll_up_group(store, &group, roll)?);
         }
     }
     Ok(number)
@@ -74,12 +75,6 @@ fn uploads(store: &mut dyn Store, condition: &Sql) -> Result<BTreeMap<Group, u64
     sql.sql(condition).add(" GROUP BY day, service");
     let rows = store.ask(&Select { sql, columns: 3 })?;
     Ok(rows.iter().map(|row| ((row[0].text(), row[1].text()), row[2].number() as u64)).collect())
-}
-
-/// How many keys of functions to fold the store has.
-fn folded(store: &mut dyn Store) -> Result<u64, Error> {
-    let sql = Sql::text("SELECT count(DISTINCT folded_with) FROM wrappers");
-    Ok(store.ask(&Select { sql, columns: 1 })?.first().map_or(0, |row| row[0].number() as u64))
 }
 
 /// The last roll-up of each group.
@@ -99,7 +94,7 @@ fn rolls(store: &mut dyn Store) -> Result<BTreeMap<Group, Roll>, Error> {
 }
 
 /// Makes a roll-up; false, if runs were added meanwhile, which it may have or not.
-fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll, wrappers: &[Key]) -> Result<bool, Error> {
+fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll) -> Result<bool, Error> {
     let dialect = store.dialect();
     let mut of_group = Sql::text("day = ");
     of_group.bind(&group.0).add(" AND service = ").bind(&group.1);
@@ -110,7 +105,8 @@ fn roll_up_group(store: &mut dyn Store, group: &Group, roll: Roll, wrappers: &[K
     for (number, runs) in runs.chunks(TOGETHER).enumerate() {
         let (Some(first), Some(last)) = (runs.first(), runs.last()) else { continue };
         let [first, last] = [first, last].map(|run| (dialect.run_value)(run));
-        let slice = Slice { group, of_group: &of_group, key: roll.key, number, first, last, wrappers, dialect };
+        let slice =
+            Slice { group, of_group: &of_group, key: roll.key, number, first, last, folds: roll.wrappers > 0, dialect };
         store.change(&slice.runs_rolled_up())?;
         for by in [By::All, By::Function, By::FunctionWithCallees, By::Name, By::NameWithCallees] {
             store.change(&slice.sums_rolled_up(by))?;
@@ -137,7 +133,8 @@ struct Slice<'a> {
     /// The first and the last upload.
     first: String,
     last: String,
-    wrappers: &'a [Key],
+    /// Whether the service folds functions into their callers.
+    folds: bool,
     dialect: &'static Dialect,
 }
 
@@ -189,6 +186,7 @@ impl Slice<'_> {
         let listed = |show: &dyn Fn(usize) -> String| (0..METRICS.len()).map(show).collect::<Vec<_>>().join(", ");
         let of = |alias: &str| listed(&|n| format!("sum({}) AS {alias}{n}", name(METRICS[n])));
         let sums = listed(&|n| format!("sum(v{n}) AS s{n}"));
+        let together = listed(&|n| format!("{} AS s{n}", summed_total(METRICS[n])));
         // Of the windows of a run, they are added up, or the largest one counts.
         let of_run = listed(&|n| match is_largest_of_windows(METRICS[n]) {
             true => format!("max(s{n}) AS t{n}"),
@@ -205,14 +203,14 @@ impl Slice<'_> {
         sql.add(&format!(", k, {of_runs} FROM (SELECT run, k, {of_run} FROM ("));
         let mut of_stacks = Sql::text(" WHERE stack IN (SELECT stack FROM sites");
         of_stacks.sql(&rows).add(")");
-        match keys_of(by, self.wrappers, self.dialect, &of_stacks.text) {
-            None => sql.add(&format!("SELECT run, window_ns, 0 AS k, {} FROM totals", of("s"))).sql(&rows),
-            Some(keys) => {
-                sql.add(&format!("SELECT run, window_ns, k, {sums} FROM (SELECT run, window_ns, stack, {}", of("v")));
-                sql.add(" FROM sites").sql(&rows).add(" GROUP BY run, window_ns, stack) AS r ");
-                let keys = Sql { text: keys, values: of_stacks.values };
-                sql.add(&format!("{} (", self.dialect.join)).sql(&keys).add(") AS m USING (stack)")
-            }
+        let mut sites = Sql::text("SELECT ");
+        sites.bind(&self.group.1).add(" AS service, run, window_ns, stack, ").add(&of("v"));
+        sites.add(" FROM sites").sql(&rows).add(" GROUP BY run, window_ns, stack");
+        let kept = format!("run, window_ns, {}", listed(&|n| format!("v{n}")));
+        let of_stacks = OfStacks { rows: sites, kept: &kept, condition: of_stacks, folds: self.folds };
+        match of_stacks.keyed(by, self.dialect) {
+            None => sql.add(&format!("SELECT run, window_ns, 0 AS k, {together} FROM totals")).sql(&rows),
+            Some(keyed) => sql.add(&format!("SELECT run, window_ns, k, {sums} FROM (")).sql(&keyed).add(") AS m"),
         };
         let group = if by == By::All { "run, window_ns" } else { "run, window_ns, k" };
         sql.add(&format!(" GROUP BY {group}) AS x GROUP BY run, k) AS y {} (", self.dialect.join)).sql(&self.runs());
@@ -240,7 +238,7 @@ pub fn rolled(
     let mut rolls = if fits { rolls(store)? } else { BTreeMap::new() };
     if matches!(by, By::Function | By::Name) && !rolls.is_empty() {
         let folded = folded(store)?;
-        rolls.retain(|_, roll| roll.wrappers == folded);
+        rolls.retain(|(_, service), roll| roll.wrappers == folded.get(service).copied().unwrap_or(0));
     }
     if rolls.is_empty() {
         return Ok(selection.clone());

@@ -1,6 +1,6 @@
 //! A recording as the rows of a store.
 
-use crate::columns::METRICS;
+use crate::columns::{METRICS, is_largest_of_windows};
 use crate::identity::{Id, Identity, Key};
 use crate::run_figures::{self, FIGURES};
 use memtoll_analysis::balance::Balance;
@@ -81,7 +81,7 @@ pub struct Run {
     pub frames: Vec<Frame>,
     /// Their functions.
     pub functions: Vec<Function>,
-    /// Functions that reports of this run fold into their callers, as they allocate for these: see [`Function::folded_with`].
+    /// Functions that reports of this run, and so answers about its service, fold into their callers: see [`Function::folded_with`].
     pub wrappers: BTreeSet<Key>,
     /// What is missing in the recording.
     pub damage: Vec<String>,
@@ -103,7 +103,7 @@ pub struct Site {
 /// What all call stacks cost in a window of the run, in all processes of one program.
 #[derive(Clone, Debug)]
 pub struct Total {
-    /// The program's name.
+    /// The program's name; empty: the peak of all processes together, which reach their own at different times.
     pub process: String,
     /// Where the window begins, ns since the run began.
     pub window_ns: u64,
@@ -118,8 +118,8 @@ pub struct Stack {
     pub id: Id,
     /// What reports show of it, from the allocation outwards: each function once.
     pub shown: Vec<Shown>,
-    /// Which of these leads: the first that reports of this run do not fold.
-    pub leads: usize,
+    /// Its other functions: filters match them, too.
+    pub hidden: Vec<Key>,
     /// All frames, from the allocation outwards.
     pub frames: Vec<Key>,
     /// How many of them have names.
@@ -170,7 +170,7 @@ pub struct Function {
     /// their own, are compared by it.
     pub same: Key,
     /// What it has in common with the functions of this name, without parameters, in all programs or in all versions of its
-    /// library: if a run folds one of them, all are folded.
+    /// library: if a run folds one of them, all runs of its service do.
     pub folded_with: Key,
 }
 
@@ -283,6 +283,11 @@ impl<'r> Rows<'r> {
         for (index, image) in recording.images.iter().enumerate() {
             groups.entry(program(image)).or_default().insert(index);
         }
+        let mut together = [0; METRICS.len()];
+        for (at, metric) in METRICS.iter().enumerate().filter(|(_, metric)| is_largest_of_windows(**metric)) {
+            together[at] = metric.value(&sums(recording, selection).total);
+        }
+        run.totals.push(Total { process: String::new(), window_ns, values: together });
         for (process, images) in groups {
             let of_group =
                 sums_of(recording, selection, ThreadFilter::images(recording, |index| images.contains(&index)));
@@ -364,7 +369,7 @@ impl<'r> Rows<'r> {
         self.wrappers.extend(path[..folded].iter().map(wrapper));
         let (mut shown, mut frames, mut names): (Vec<Shown>, _, _) = (Vec::new(), Vec::new(), 0);
         let mut rest = path.iter().peekable();
-        let mut known = FxHashSet::default();
+        let (mut known, mut others) = (FxHashSet::default(), Vec::new());
         for at in self.recording.stacks.stack(node).0 {
             let code = self.code(at);
             let chain = self.recording.frames.chain(&self.recording.stacks.node(at));
@@ -372,17 +377,19 @@ impl<'r> Rows<'r> {
                 let (key, function, quality) = self.frame(at, *frame, code.clone().with_number(depth as u64).key());
                 frames.push(key);
                 names += u32::from(quality > 0);
-                if rest.next_if_eq(&frame).is_some() && known.insert(function) {
-                    shown.push(Shown { function, frame: key });
+                match rest.next_if_eq(&frame) {
+                    Some(_) if known.insert(function) => shown.push(Shown { function, frame: key }),
+                    Some(_) => {}
+                    None => others.push(function),
                 }
             }
         }
         if shown.is_empty() {
             shown.push(self.unknown());
         }
-        let first = path.get(folded).map(|frame| self.function(*frame));
-        let leads = shown.iter().position(|shown| Some(shown.function) == first).unwrap_or(0);
-        self.stacks.push(Stack { id, shown, leads, frames, named: names });
+        let mut hidden: Vec<Key> = others.into_iter().filter(|function| known.insert(*function)).collect();
+        hidden.sort_unstable();
+        self.stacks.push(Stack { id, shown, hidden, frames, named: names });
         self.numbers.insert(id, self.stacks.len() - 1);
         self.stacks.len() - 1
     }

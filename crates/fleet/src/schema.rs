@@ -8,7 +8,7 @@ use crate::run_figures::FIGURES;
 use memtoll_analysis::metric::Metric;
 
 /// Grows when a table changes its meaning. A store of another version is refused.
-pub const VERSION: i64 = 9;
+pub const VERSION: i64 = 10;
 
 /// The tables whose rows belong to a run, beside `runs`.
 pub const OF_RUNS: [&str; 3] = ["labels", "totals", "sites"];
@@ -102,6 +102,7 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
                 column("site_frame", Key),
                 for_large("functions", Keys),
                 for_large("function_frames", Keys),
+                for_large("hidden", Keys),
                 column("frames", Keys),
                 column("named", Small),
             ],
@@ -145,8 +146,8 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
         },
         Table {
             name: "wrappers",
-            columns: vec![column("folded_with", Key)],
-            key: vec!["folded_with"],
+            columns: vec![column("service", Text), column("folded_with", Key)],
+            key: vec!["service", "folded_with"],
             replaced_by: None,
             partition: "",
             shard: "folded_with",
@@ -161,6 +162,7 @@ pub fn tables(dialect: &Dialect) -> Vec<Table> {
                 column("function", Key),
                 column("frame", Key),
                 column("depth", Small),
+                column("is_hidden", Small),
             ],
             key: vec!["stack", "function"],
             replaced_by: None,

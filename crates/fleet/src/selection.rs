@@ -39,6 +39,11 @@ impl Selection {
         all
     }
 
+    /// Whether parts of runs count only.
+    pub fn has_parts(&self) -> bool {
+        self.filter.is_some() || !self.processes.is_empty()
+    }
+
     /// The condition on runs of which a metric is known. `run`: how the table calls them.
     pub fn condition(&self, metric: Option<Metric>) -> Sql {
         let mut sql = Sql::text("1 = 1");

@@ -214,7 +214,7 @@ impl Upload<'_> {
         }
         let mut wrappers = self.insertion("wrappers", "OR IGNORE ")?;
         for key in &run.wrappers {
-            wrappers.execute([key])?;
+            wrappers.execute((&run.service, key))?;
         }
         let mut known = self.transaction.prepare("SELECT named FROM frames WHERE frame = ?")?;
         let mut frames = self.insertion("frames", "OR REPLACE ")?;
@@ -275,11 +275,14 @@ struct StackWriter<'a> {
 impl StackWriter<'_> {
     fn stack(&mut self, number: i64, stack: &Stack) -> rusqlite::Result<()> {
         let frames: Vec<u8> = stack.frames.iter().flat_map(|frame| frame.to_le_bytes()).collect();
-        let site = &stack.shown[stack.leads];
+        let site = &stack.shown[0];
         self.stacks.execute((number, site.function, site.frame, frames, stack.named))?;
         self.forget.execute([number])?;
         for (depth, shown) in (0i64..).zip(&stack.shown) {
-            self.callers.execute((number, shown.function, shown.frame, depth))?;
+            self.callers.execute((number, shown.function, shown.frame, depth, 0))?;
+        }
+        for function in &stack.hidden {
+            self.callers.execute((number, function, 0, 0, 1))?;
         }
         Ok(())
     }

@@ -91,10 +91,9 @@ fn together(selection: &Selection, plain: Sql, rolled: impl FnOnce(&Rolls) -> Sq
     }
 }
 
-/// Stacks in which one of these functions is shown.
+/// Stacks that have one of these functions.
 fn stacks_with(functions: &[Key], dialect: &Dialect) -> Sql {
-    let (callers, keys) = ((dialect.callers)(""), listed_keys(functions));
-    Sql::text(&format!("SELECT stack FROM ({callers}) AS c WHERE function IN ({keys})"))
+    Sql::text(&(dialect.holding)(&listed_keys(functions)))
 }
 
 /// A value that rows have in common; nothing if they differ.
@@ -107,40 +106,89 @@ fn listed_keys(keys: &[Key]) -> String {
     if keys.is_empty() { "-1".to_owned() } else { keys.iter().map(Key::to_string).collect::<Vec<_>>().join(", ") }
 }
 
-/// The functions and frames that lead stacks.
-fn led(wrappers: &[Key], dialect: &Dialect, condition: &str) -> String {
-    match wrappers {
-        [] => format!("SELECT stack, site, site_frame FROM stacks{}{condition}", dialect.merged),
-        some => (dialect.led)(condition, &listed_keys(some)),
+/// Services with the functions that they fold: those that reports of one of their runs fold.
+fn folded(dialect: &Dialect) -> String {
+    let Dialect { join, merged, .. } = dialect;
+    format!(
+        "SELECT service, function FROM (SELECT service, folded_with FROM wrappers) AS w {join} (SELECT function, folded_with \
+         FROM functions{merged}) AS f USING (folded_with)"
+    )
+}
+
+/// Rows of call stacks.
+pub struct OfStacks<'a> {
+    /// With a `stack` and, if functions are folded, a `service`.
+    pub rows: Sql,
+    /// Their other columns, which stay.
+    pub kept: &'a str,
+    /// The condition on the stacks, if not all count. It stands inside, so that no other stack is joined with its functions.
+    pub condition: Sql,
+    /// See [`Sites::folds`].
+    pub folds: bool,
+}
+
+impl OfStacks<'_> {
+    /// The rows with the function and the frame that lead their stacks.
+    fn led(&self, dialect: &Dialect) -> Sql {
+        let (kept, condition) = (self.kept, &self.condition.text);
+        let [before, behind] = match self.folds {
+            true => (dialect.led)(kept, &folded(dialect), condition),
+            false => [
+                format!("SELECT {kept}, site, site_frame FROM ("),
+                format!(
+                    ") AS r {} (SELECT stack, site, site_frame FROM stacks{}{condition}) AS s USING (stack)",
+                    dialect.join, dialect.merged
+                ),
+            ],
+        };
+        let mut sql = Sql::text(&before);
+        sql.sql(&self.rows).sql(&Sql { text: behind, values: self.condition.values.clone() });
+        sql
+    }
+
+    /// The rows with their keys, called `k`, if sums are grouped by something that stacks have.
+    pub fn keyed(&self, by: By, dialect: &Dialect) -> Option<Sql> {
+        let Dialect { merged, join, .. } = dialect;
+        let kept = self.kept;
+        let joined = |keys: String| {
+            let mut sql = Sql::text(&format!("SELECT {kept}, k FROM ("));
+            sql.sql(&self.rows).add(&format!(") AS r {join} (")).sql(&Sql { text: keys, ..self.condition.clone() });
+            sql.add(") AS m USING (stack)");
+            sql
+        };
+        let callers = (dialect.callers)(&self.condition.text);
+        // `of`: a column of the function or frame that leads.
+        let of_leading = |leads: &str, table: &str, id: &str, of: &str| {
+            let mut sql = Sql::text(&format!("SELECT {kept}, {of} AS k FROM (SELECT {kept}, {leads} AS {id} FROM ("));
+            sql.sql(&self.led(dialect))
+                .add(&format!(") AS l) AS n {join} (SELECT {id}, {of} FROM {table}{merged}) AS f USING ({id})"));
+            sql
+        };
+        match by {
+            By::Function => {
+                let mut sql = Sql::text(&format!("SELECT {kept}, site AS k FROM ("));
+                sql.sql(&self.led(dialect)).add(") AS l");
+                Some(sql)
+            }
+            By::FunctionWithCallees => Some(joined(format!("SELECT stack, function AS k FROM ({callers}) AS c"))),
+            By::NameWithCallees => Some(joined(format!(
+                "SELECT DISTINCT stack, same AS k FROM ({callers}) AS c {join} \
+                 (SELECT function, same FROM functions{merged}) AS f USING (function)"
+            ))),
+            By::Name => Some(of_leading("site", "functions", "function", "same")),
+            By::Line => Some(of_leading("site_frame", "frames", "frame", "place")),
+            By::Module => Some(of_leading("site", "functions", "function", "module")),
+            By::All | By::Process | By::Service | By::Host => None,
+        }
     }
 }
 
-/// The keys of stacks, called `k`, if sums are grouped by something that stacks have. `wrappers`: see [`Sites::wrappers`].
-/// `condition`: on the stacks, if not all count. It stands inside, so that no other stack is joined with its functions.
-pub fn keys_of(by: By, wrappers: &[Key], dialect: &Dialect, condition: &str) -> Option<String> {
-    let Dialect { merged, join, .. } = dialect;
-    let callers = (dialect.callers)(condition);
-    let led = led(wrappers, dialect, condition);
-    match by {
-        By::Function => Some(format!("SELECT stack, site AS k FROM ({led}) AS s")),
-        By::FunctionWithCallees => Some(format!("SELECT stack, function AS k FROM ({callers}) AS c")),
-        By::Name => Some(format!(
-            "SELECT stack, same AS k FROM (SELECT stack, site AS function FROM ({led}) AS l) AS s {join} \
-             (SELECT function, same FROM functions{merged}) AS f USING (function)"
-        )),
-        By::NameWithCallees => Some(format!(
-            "SELECT DISTINCT stack, same AS k FROM ({callers}) AS c {join} \
-             (SELECT function, same FROM functions{merged}) AS f USING (function)"
-        )),
-        By::Line => Some(format!(
-            "SELECT stack, place AS k FROM (SELECT stack, site_frame AS frame FROM ({led}) AS l) AS s {join} \
-             (SELECT frame, place FROM frames{merged}) AS f USING (frame)"
-        )),
-        By::Module => Some(format!(
-            "SELECT stack, module AS k FROM (SELECT stack, site AS function FROM ({led}) AS l) AS s {join} \
-             (SELECT function, module FROM functions{merged}) AS f USING (function)"
-        )),
-        By::All | By::Process | By::Service | By::Host => None,
+/// The sum of a metric over rows of `totals`. A peak of all processes has a row of its own.
+pub fn summed_total(metric: Metric) -> String {
+    let name = name(metric);
+    match is_largest_of_windows(metric) {
+        true => format!("sum(CASE WHEN process = '' THEN {name} ELSE 0 END)"),
+        false => format!("sum({name})"),
     }
 }
 
@@ -155,46 +203,64 @@ enum Sums {
 }
 
 impl Sites<'_> {
-    /// From which stacks their keys come.
-    fn keys(&self, dialect: &Dialect) -> Option<String> {
-        keys_of(self.by, self.wrappers, dialect, "")
+    /// Whether sums are grouped by something that stacks have.
+    fn is_by_stack(&self) -> bool {
+        !matches!(self.by, By::All | By::Process | By::Service | By::Host)
     }
 
     fn is_by_run(&self) -> bool {
         matches!(self.by, By::Service | By::Host)
     }
 
+    fn is_largest(&self) -> bool {
+        self.metrics.iter().any(|metric| is_largest_of_windows(*metric))
+    }
+
+    /// Columns by which sums stay apart, whatever they are grouped by.
+    fn kept(&self, sums: Sums) -> Vec<&'static str> {
+        let is_largest = self.is_largest();
+        let run = (sums == Sums::OfEachRun || is_largest || self.is_by_run()).then_some("run");
+        let process = (self.by == By::Process).then_some("process");
+        run.into_iter().chain(is_largest.then_some("window_ns")).chain(process).collect()
+    }
+
+    /// The metrics' columns, such as `v0, v1`.
+    fn listed(&self, show: impl Fn(usize) -> String) -> Vec<String> {
+        (0..self.metrics.len()).map(show).collect()
+    }
+
     /// Sums by stack, by program or by nothing.
     fn rows(&self, dialect: &Dialect, sums: Sums) -> Sql {
-        let is_largest = self.metrics.iter().any(|metric| is_largest_of_windows(*metric));
-        let mut keys = Vec::new();
-        if sums == Sums::OfEachRun || is_largest || self.is_by_run() {
-            keys.push("run");
+        let mut keys = self.kept(sums);
+        let of_stacks = self.is_by_stack() || self.own.is_some();
+        if of_stacks {
+            keys.push("stack");
         }
-        if is_largest {
-            keys.push("window_ns");
+        let of_services = of_stacks && self.folds;
+        if of_services {
+            keys.push("service");
         }
-        match self.keys(dialect) {
-            Some(_) => keys.push("stack"),
-            None if self.by == By::Process => keys.push("process"),
-            None => {}
-        }
-        let sums: Vec<String> = self
-            .metrics
-            .iter()
-            .enumerate()
-            .map(|(number, metric)| format!("sum({}) AS v{number}", name(*metric)))
-            .collect();
-        let mut selected: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-        selected.extend(sums);
-        let mut sql = Sql::text("SELECT ");
         // Stacks are added up when a run is added.
-        let is_whole = self.keys(dialect).is_none() && self.stacks.is_none() && self.own.is_none();
-        let table = if is_whole { "totals" } else { "sites" };
+        let is_whole = !of_stacks && self.stacks.is_none();
+        let is_together = is_whole && self.by != By::Process && self.selection.processes.is_empty();
+        let table = match () {
+            () if of_services => dialect.sites_of_services,
+            () if is_whole => "totals",
+            () => "sites",
+        };
+        let summed = self.listed(|n| match is_together {
+            true => format!("{} AS v{n}", summed_total(self.metrics[n])),
+            false => format!("sum({}) AS v{n}", name(self.metrics[n])),
+        });
+        let selected: Vec<String> = keys.iter().map(|key| (*key).to_owned()).chain(summed).collect();
+        let mut sql = Sql::text("SELECT ");
         sql.add(&selected.join(", ")).add(&format!(" FROM {table} WHERE run IN ("));
         sql.sql(&uploads(self.selection, self.metrics[0], self.per, dialect)).add(")");
         if dialect.is_partitioned {
             sql.sql(&self.selection.parts());
+        }
+        if is_whole && !is_together {
+            sql.add(" AND process <> ''");
         }
         if !self.selection.processes.is_empty() {
             sql.add(" AND process IN (");
@@ -206,11 +272,6 @@ impl Sites<'_> {
         if let Some(functions) = self.stacks {
             sql.add(" AND stack IN (").sql(&stacks_with(functions, dialect)).add(")");
         }
-        if let Some(functions) = self.own {
-            let led = led(self.wrappers, dialect, "");
-            let keys = listed_keys(functions);
-            sql.add(&format!(" AND stack IN (SELECT stack FROM ({led}) AS l WHERE site IN ({keys}))"));
-        }
         if !keys.is_empty() {
             sql.add(" GROUP BY ").add(&keys.join(", "));
         }
@@ -219,57 +280,58 @@ impl Sites<'_> {
 
     /// Sums by key, which is called `k`.
     fn grouped(&self, dialect: &Dialect, sums: Sums) -> Sql {
-        let is_largest = self.metrics.iter().any(|metric| is_largest_of_windows(*metric));
-        let with_run = sums == Sums::OfEachRun || is_largest || self.is_by_run();
-        let mut keys = Vec::new();
-        if with_run {
-            keys.push("run");
-        }
-        if is_largest {
-            keys.push("window_ns");
-        }
-        let v = |of: &str, to: &str| -> Vec<String> {
-            (0..self.metrics.len()).map(|number| format!("{of}(v{number}) AS {to}{number}")).collect()
+        let kept = self.kept(sums);
+        let words =
+            |more: Vec<String>| kept.iter().map(|key| (*key).to_owned()).chain(more).collect::<Vec<_>>().join(", ");
+        let values = words(self.listed(|n| format!("v{n}")));
+        let of_stacks = |rows: Sql| OfStacks { rows, kept: &values, condition: Sql::default(), folds: self.folds };
+        let grouping = |keys: Vec<&str>| match keys.is_empty() {
+            true => String::new(),
+            false => format!(" GROUP BY {}", keys.join(", ")),
         };
         let mut sql = self.rows(dialect, sums);
-        match (self.keys(dialect), self.by) {
-            (Some(of_stacks), _) => {
-                let mut selected: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-                selected.push("k".to_owned());
-                selected.extend(v("sum", "s"));
-                let inner = std::mem::take(&mut sql);
-                sql.add("SELECT ").add(&selected.join(", ")).add(" FROM (").sql(&inner).add(") AS r ");
-                sql.add(&format!("{} ({of_stacks}) AS m USING (stack) GROUP BY ", dialect.join));
-                sql.add(&keys.iter().copied().chain(["k"]).collect::<Vec<_>>().join(", "));
-            }
-            (None, by) => {
-                let inner = std::mem::take(&mut sql);
-                let run: String = keys.iter().map(|key| format!("{key}, ")).collect();
-                let values: Vec<String> = (0..self.metrics.len()).map(|n| format!("v{n} AS s{n}")).collect();
-                let (key, column) = match by {
-                    By::Process => ("process", None),
-                    By::Service => ("named", Some("service")),
-                    By::Host => ("named", Some("host")),
-                    _ => ("''", None),
-                };
-                sql.add(&format!("SELECT {run}{key} AS k, {} FROM (", values.join(", "))).sql(&inner).add(") AS r");
-                if let Some(column) = column {
-                    let names = format!("(SELECT upload AS run, {column} AS named FROM runs) AS o");
-                    sql.add(&format!(" {} {names} USING (run)", dialect.join));
-                }
+        if let Some(functions) = self.own {
+            let led = of_stacks(std::mem::take(&mut sql)).led(dialect);
+            let sums = words(self.listed(|n| format!("sum(v{n}) AS w{n}")));
+            sql.add(&format!("SELECT {sums} FROM (")).sql(&led);
+            sql.add(&format!(") AS l WHERE site IN ({}){}", listed_keys(functions), grouping(kept.clone())));
+            let renamed = words(self.listed(|n| format!("w{n} AS v{n}")));
+            let inner = std::mem::take(&mut sql);
+            sql.add(&format!("SELECT {renamed} FROM (")).sql(&inner).add(") AS o");
+        }
+        if self.is_by_stack() {
+            let keyed = of_stacks(std::mem::take(&mut sql)).keyed(self.by, dialect).unwrap_or_default();
+            let mut summed = vec!["k".to_owned()];
+            summed.extend(self.listed(|n| format!("sum(v{n}) AS s{n}")));
+            sql.add(&format!("SELECT {} FROM (", words(summed))).sql(&keyed).add(") AS m");
+            sql.add(&grouping(kept.iter().copied().chain(["k"]).collect()));
+        } else {
+            let inner = std::mem::take(&mut sql);
+            let (key, column) = match self.by {
+                By::Process => ("process", None),
+                By::Service => ("named", Some("service")),
+                By::Host => ("named", Some("host")),
+                _ => ("''", None),
+            };
+            let run: String = kept.iter().filter(|key| **key != "process").map(|key| format!("{key}, ")).collect();
+            let values = self.listed(|n| format!("v{n} AS s{n}")).join(", ");
+            sql.add(&format!("SELECT {run}{key} AS k, {values} FROM (")).sql(&inner).add(") AS r");
+            if let Some(column) = column {
+                let names = format!("(SELECT upload AS run, {column} AS named FROM runs) AS o");
+                sql.add(&format!(" {} {names} USING (run)", dialect.join));
             }
         }
-        if is_largest {
+        if self.is_largest() {
             // The largest window of each run.
             let inner = std::mem::take(&mut sql);
-            let values: Vec<String> = (0..self.metrics.len()).map(|n| format!("max(s{n}) AS t{n}")).collect();
-            sql.add(&format!("SELECT run, k, {} FROM (", values.join(", "))).sql(&inner).add(") AS x GROUP BY run, k");
+            let values = self.listed(|n| format!("max(s{n}) AS t{n}")).join(", ");
+            sql.add(&format!("SELECT run, k, {values} FROM (")).sql(&inner).add(") AS x GROUP BY run, k");
         }
         sql
     }
 
     fn value(&self) -> &'static str {
-        if self.metrics.iter().any(|metric| is_largest_of_windows(*metric)) { "t" } else { "s" }
+        if self.is_largest() { "t" } else { "s" }
     }
 
     /// The sums of all runs, by key, largest first, with a sum for each metric.
@@ -376,21 +438,10 @@ pub fn overloads(dialect: &Dialect) -> Select {
     Select { sql: Sql::text(&sql), columns: 1 }
 }
 
-/// The functions that reports of some runs fold.
-pub fn wrappers(dialect: &Dialect) -> Select {
-    let Dialect { join, merged, .. } = dialect;
-    let sql = format!(
-        "SELECT function FROM (SELECT function, folded_with FROM functions{merged}) AS f {join} (SELECT DISTINCT \
-         folded_with FROM wrappers) AS w USING (folded_with)"
-    );
-    Select { sql: Sql::text(&sql), columns: 1 }
-}
-
-/// How many call stacks these functions lead.
-pub fn number_led(functions: &[Key], dialect: &Dialect) -> Select {
-    let keys = listed_keys(functions);
-    let sql = format!("SELECT count(*) FROM stacks{} WHERE site IN ({keys})", dialect.merged);
-    Select { sql: Sql::text(&sql), columns: 1 }
+/// How many functions services fold.
+pub fn wrappers() -> Select {
+    let sql = "SELECT service, count(DISTINCT folded_with) AS number FROM wrappers GROUP BY service";
+    Select { sql: Sql::text(sql), columns: 2 }
 }
 
 /// The columns of [`about_runs`].

@@ -2,6 +2,7 @@
 
 use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::titles::Titles;
 use memtoll_text::format::Unit;
 
 /// The column that says what rows are called, the last one.
@@ -40,6 +41,12 @@ impl Column {
     pub fn of(metric: Metric) -> Column {
         let about = metric.about();
         Column::new(about.key, about.title, Kind::Metric(about.unit))
+    }
+
+    /// Of rows whose values are sums over processes, of parts of them if `of_parts`.
+    pub fn of_rows(metric: Metric, of_parts: bool) -> Column {
+        let titles = Titles { are_of_several: of_parts, end_early: false };
+        Column { title: titles.in_rows(metric).to_owned(), ..Column::of(metric) }
     }
 }
 

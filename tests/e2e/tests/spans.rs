@@ -16,7 +16,7 @@ use memtoll_model::Recording;
 use memtoll_query::{Query, ask};
 use memtoll_tally::{Charge, Selection};
 use memtoll_trace::costs::{Cost, CostKind};
-use memtoll_trace::ids::Units;
+use memtoll_trace::ids::{Bytes, Units};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -169,6 +169,31 @@ fn two_spans_cost_what_both_cost_together() {
     let rounded = 8 * sites;
     assert!((before.0 + after.0).abs_diff(allocator) <= rounded, "{before:?} and {after:?} of {allocator}");
     assert!((before.1 + after.1).abs_diff(cost) <= rounded, "{before:?} and {after:?} of {cost}");
+}
+
+/// Call sites of a group may be as dear as they like, each in its time: a span costs the same in its time line and in its table.
+#[test]
+fn a_span_costs_the_same_over_time_and_in_sums() {
+    let recording = Target::new(program("uneven.c")).record();
+    let recording = Recording::open(&recording.file).unwrap();
+    let (groups, thread_filter) = (Grouped::new(&recording, 1, |_| Some(0)), &ThreadFilter::default());
+    let mut costs = Vec::new();
+    for sizes in [Selection::default(), Selection { min_size: Bytes(20), ..Selection::default() }] {
+        // From the first to the last call, in which the time changes from quick to slow ones.
+        let parts = cuts(&recording);
+        for cuts in [&parts[..], &parts[..30], &parts[30..70], &parts[70..]] {
+            let selection = Selection { from: Units(cuts[0]), to: Units(cuts[cuts.len() - 1] - 1), ..sizes };
+            let sums = sums(&recording, selection);
+            let (metric, amount) = (Metric::Allocator, Amount::During);
+            let asked = Asked { metric, amount, selection, thread_filter, cuts, groups: &groups, sliced: None };
+            let found: u64 = stacked(&recording, &asked).groups.iter().flatten().sum();
+            let expected = sums.total.allocator_ns.0;
+            let rounded = sums.sites.iter().count() as u64 + 1;
+            assert!(found.abs_diff(expected) <= rounded, "{cuts:?}: {found}, {expected}");
+            costs.push(expected);
+        }
+    }
+    assert!(costs.iter().any(|cost| *cost > 1_000_000), "{costs:?}");
 }
 
 #[test]

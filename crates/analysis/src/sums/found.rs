@@ -40,10 +40,29 @@ impl FoundSites {
         }
     }
 
-    /// Parts that can be asked for alone, in their order.
-    pub fn parts(&self) -> Vec<Range<usize>> {
-        let most = if let FoundSites::Stored(..) = self { usize::MAX } else { SITES_OF_PART };
+    /// Whether several of them may be parts of one call stack.
+    pub fn are_divided(&self, split: Split) -> bool {
+        matches!(split, Split::Thread | Split::Size) && !matches!(self, FoundSites::Stored(..))
+    }
+
+    /// Parts that can be priced alone, in their order.
+    pub fn parts(&self, split: Split) -> Vec<Range<usize>> {
+        let are_alone = !self.are_divided(split) && !matches!(self, FoundSites::Stored(..));
+        let most = if are_alone { SITES_OF_PART } else { usize::MAX };
         (0..self.len()).step_by(most).map(|from| from..self.len().min(from.saturating_add(most))).collect()
+    }
+
+    /// Their numbers: those of one call stack follow each other, by what they are split by.
+    pub fn sorted(&self) -> Vec<usize> {
+        let mut keys: Vec<(Option<NodeId>, u64)> = Vec::new();
+        match self {
+            FoundSites::Stored(stored, _) => keys.resize(stored.len(), (None, 0)),
+            FoundSites::OfSpan(sites) => keys.extend(sites.names()),
+            FoundSites::AddedUp(sites) => keys.extend(sites.iter().map(|(node, of, _)| (*node, *of))),
+        }
+        let mut numbers: Vec<usize> = (0..keys.len()).collect();
+        numbers.sort_unstable_by_key(|number| (keys[*number], *number));
+        numbers
     }
 
     /// Calls `take` with each of a part. `is_cut_off` says of a node whether its stack is not complete.
@@ -67,12 +86,8 @@ impl FoundSites {
     }
 
     /// Calls `take` with each.
-    pub fn all(
-        &self,
-        is_cut_off: impl Fn(Option<NodeId>) -> bool,
-        mut take: impl FnMut(Option<NodeId>, u64, &Metrics),
-    ) {
-        self.parts().into_iter().for_each(|part| self.each(part, &is_cut_off, &mut take));
+    pub fn all(&self, is_cut_off: impl Fn(Option<NodeId>) -> bool, take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
+        self.each(0..self.len(), is_cut_off, take);
     }
 }
 
@@ -228,9 +243,10 @@ mod tests {
         for count in [0, 1, SITES_OF_PART, 2 * SITES_OF_PART + 1] {
             let sites = FoundSites::AddedUp((1..=count).map(site).collect());
             let mut seen = Vec::new();
-            sites.all(|_| false, |node, _, _| seen.extend(node));
+            let parts = sites.parts(Split::None);
+            assert_eq!(parts.len(), count.div_ceil(SITES_OF_PART));
+            parts.into_iter().for_each(|part| sites.each(part, |_| false, |node, _, _| seen.extend(node)));
             assert_eq!(seen, (1..=count).filter_map(|number| NodeId::new(number as u32)).collect::<Vec<_>>());
-            assert_eq!(sites.parts().len(), count.div_ceil(SITES_OF_PART));
         }
     }
 

@@ -48,7 +48,7 @@ impl ClickHouse {
         &self,
         runs: &[&Run],
         known: &FxHashMap<String, u32>,
-        known_wrappers: &BTreeSet<Key>,
+        known_wrappers: &BTreeSet<(String, Key)>,
     ) -> Result<(), Failure> {
         let [mut functions, mut frames, mut stacks, mut wrappers] = [const { RowBinary::new() }; 4];
         let mut sent: [FxHashSet<i64>; 2] = Default::default();
@@ -69,14 +69,15 @@ impl ClickHouse {
                         stack.shown.iter().map(|shown| shown.function).collect(),
                         stack.shown.iter().map(|shown| shown.frame).collect(),
                     ];
-                    stacks.id(&stack.id).int(shown[stack.leads]).int(at[stack.leads]).ints(&shown).ints(&at);
+                    stacks.id(&stack.id).int(shown[0]).int(at[0]).ints(&shown).ints(&at).ints(&stack.hidden);
                     stacks.ints(&stack.frames).small(stack.named);
                 }
             }
         }
-        let of_runs: BTreeSet<Key> = runs.iter().flat_map(|run| &run.wrappers).copied().collect();
-        for key in of_runs.difference(known_wrappers) {
-            wrappers.int(*key);
+        let of_run = |run: &Run| run.wrappers.iter().map(|key| (run.service.clone(), *key)).collect::<Vec<_>>();
+        let of_runs: BTreeSet<(String, Key)> = runs.iter().flat_map(|run| of_run(run)).collect();
+        for (service, key) in of_runs.difference(known_wrappers) {
+            wrappers.text(service).int(*key);
         }
         self.insert("wrappers", wrappers)?;
         self.insert("functions", functions)?;
@@ -128,8 +129,9 @@ impl ClickHouse {
     pub(super) fn add_batch(&self, runs: &[&Run]) -> Result<Vec<Added>, Error> {
         let before = self.known(runs)?;
         let known_stacks = self.known_stacks(runs)?;
-        let known_wrappers = self.read("SELECT DISTINCT folded_with FROM wrappers", &self.database, 1)?;
-        let known_wrappers = known_wrappers.iter().filter_map(|row| row[0].text().parse().ok()).collect();
+        let known_wrappers = self.read("SELECT DISTINCT service, folded_with FROM wrappers", &self.database, 2)?;
+        let known_wrappers =
+            known_wrappers.iter().filter_map(|row| Some((row[0].text(), row[1].text().parse().ok()?))).collect();
         self.retried(|| self.insert_names(runs, &known_stacks, &known_wrappers))?;
         let mut seen: FxHashSet<Id> = FxHashSet::default();
         let is_known = |run: &Run| before.contains(&hex(&run.id));
@@ -187,9 +189,9 @@ mod tests {
         assert_eq!(kinds("labels"), [Day, Text, Text, Run, Number]);
         assert_eq!(kinds("sites")[..7], [Day, Text, Run, Text, Count, Stack, Count]);
         assert_eq!(kinds("totals")[..6], [Day, Text, Run, Text, Count, Count]);
-        assert_eq!(kinds("stacks"), [Stack, Key, Key, Keys, Keys, Keys, Small]);
+        assert_eq!(kinds("stacks"), [Stack, Key, Key, Keys, Keys, Keys, Keys, Small]);
         assert_eq!(kinds("frames"), [Key, Key, Key, Text, Small, Text, Count, Small]);
-        assert_eq!(kinds("wrappers"), [Key]);
+        assert_eq!(kinds("wrappers"), [Text, Key]);
         assert_eq!(kinds("functions"), [Key, Text, Text, Text, Key, Key, Small]);
     }
 }

@@ -37,7 +37,13 @@ fn run(version: &str, allocations: u64) -> Run {
             .into(),
         sites: vec![site],
         totals: vec![Total { process: HOSTILE.to_owned(), window_ns: 0, values }],
-        stacks: vec![Stack { id, shown: vec![Shown { function, frame }], leads: 0, frames: vec![frame], named: 1 }],
+        stacks: vec![Stack {
+            id,
+            shown: vec![Shown { function, frame }],
+            hidden: vec![],
+            frames: vec![frame],
+            named: 1,
+        }],
         frames: vec![Frame { key: frame, function, place: frame, file, line: 7, build_id, address: 1, named: 2 }],
         functions: vec![Function {
             key: function,
@@ -134,7 +140,7 @@ fn two_functions(of: [[&str; 2]; 2]) -> Run {
     let stack = |of| Stack {
         id: Identity::of("stack").with_number(key(of) as u64).id(),
         shown: vec![Shown { function: key(of), frame: place(of) }],
-        leads: 0,
+        hidden: vec![],
         frames: vec![place(of)],
         named: 1,
     };

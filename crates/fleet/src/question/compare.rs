@@ -1,7 +1,7 @@
 //! What changed.
 
 use super::{
-    Drawn, INTERVALS, OTHERS, Question, TOTAL, alike, changed, filtered, only, row_name, spread_of, unnamed, wrappers,
+    Drawn, INTERVALS, OTHERS, Question, TOTAL, alike, changed, filtered, folded, only, row_name, spread_of, unnamed,
 };
 use crate::error::Error;
 use crate::grouping::{By, Per, Runs, Sites};
@@ -65,14 +65,14 @@ pub fn compare(
     let by = by.of_versions();
     let per = per.as_ref().unwrap_or(&Per::Run);
     let stacks = filtered(store, selection.filter.as_ref())?;
-    let (wrappers, alike) = (wrappers(store)?, alike(store)?);
+    let (folds, alike) = (!folded(store)?.is_empty(), alike(store)?);
     let mut of_side = |labels: &[(String, String)]| {
         let selection = rolled(store, &selection.with(labels), by, per, None)?;
         let runs = Runs { selection: &selection, metric: *metric, per, buckets: None };
         let known = only(store, &runs)?;
         let drawn = Drawn::of(store, &runs, known)?;
         let (stacks, metrics) = (stacks.as_deref(), &[*metric]);
-        let mut sites = Sites { selection: &selection, per, stacks, own: None, wrappers: &wrappers, metrics, by };
+        let mut sites = Sites { selection: &selection, per, stacks, own: None, folds, metrics, by };
         let rows = store.ask(&sites.spreads(&runs, store.dialect()))?;
         let rows: Vec<Side> = rows.iter().map(|row| Side::of(row, &alike)).collect();
         sites.by = By::All;

@@ -19,7 +19,7 @@ pub fn runs(store: &mut dyn Store, question: &Question) -> Result<Table, Error> 
     let drawn = Drawn::of(store, &runs, known)?;
     let stacks = filtered(store, selection.filter.as_ref())?;
     let sites =
-        Sites { selection, per, stacks: stacks.as_deref(), own: None, wrappers: &[], metrics: &[*metric], by: By::All };
+        Sites { selection, per, stacks: stacks.as_deref(), own: None, folds: false, metrics: &[*metric], by: By::All };
     let values = store.ask(&sites.of_each_run(&runs, store.dialect(), *limit))?;
     let uploads: Vec<String> = values.iter().map(|row| row[0].text()).collect();
     let about = by_upload(store.ask(&about_runs(&uploads, store.dialect()))?);
@@ -48,7 +48,7 @@ pub fn runs(store: &mut dyn Store, question: &Question) -> Result<Table, Error> 
         })
         .collect();
     let columns = vec![
-        Column::of(*metric),
+        Column::of_rows(*metric, selection.has_parts()),
         Column::new("program_ns", "CPU time", Kind::Metric(Unit::Time)),
         Column::new("wall_ns", "wall time", Kind::Metric(Unit::Time)),
         Column::new("began", "began (UTC)", Kind::Text),

@@ -1,8 +1,8 @@
 //! What costs most.
 
 use super::{
-    DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, alike, bases, counted, filtered, only, row_name, spread_of,
-    unnamed, wrappers,
+    DRAWN, Drawn, INTERVALS, OTHERS, Question, TOTAL, alike, bases, counted, filtered, folded, only, row_name,
+    spread_of, unnamed,
 };
 use crate::columns::{METRICS, is_largest_of_windows};
 use crate::error::Error;
@@ -34,8 +34,8 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
             std::iter::once(*metric).chain(beside).collect()
         }
     };
-    let (stacks, wrappers, alike) = (stacks.as_deref(), wrappers(store)?, alike(store)?);
-    let sites = Sites { selection, per: runs.per, stacks, own: None, wrappers: &wrappers, metrics: &metrics, by: *by };
+    let (stacks, folds, alike) = (stacks.as_deref(), !folded(store)?.is_empty(), alike(store)?);
+    let sites = Sites { selection, per: runs.per, stacks, own: None, folds, metrics: &metrics, by: *by };
     let together = Sites { by: By::All, ..sites };
     let rows = store.ask(&sites.totals(store.dialect(), Some(*limit)))?;
     let all = store.ask(&together.totals(store.dialect(), None))?;
@@ -61,7 +61,8 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
         cells.push(Value::Text(name));
         cells
     };
-    let mut columns = vec![Column::of(*metric), Column::new("share", "share", Kind::Share)];
+    let of_parts = !matches!(by, By::All | By::Service | By::Host) || selection.has_parts();
+    let mut columns = vec![Column::of_rows(*metric, of_parts), Column::new("share", "share", Kind::Share)];
     columns.extend(metrics[1..].iter().map(|metric| Column::of(*metric)));
     columns.push(Column::new(NAME, by.title(), Kind::Text));
     let mut shown: Vec<Vec<Value>> = rows.iter().map(|row| line(row, row_name(row, &alike))).collect();
@@ -84,7 +85,7 @@ pub fn top(store: &mut dyn Store, question: &Question) -> Result<Table, Error> {
     let mut notes = Vec::new();
     notes.extend(is_mean.then(|| INTERVALS.to_owned()));
     notes.extend(drawn.is_sample().then(|| DRAWN.to_owned()));
-    if selection.filter.is_none() && selection.processes.is_empty() {
+    if !selection.has_parts() {
         notes.extend(run_means::told(store, selection)?);
     }
     notes.extend(left_out(store, selection, *metric, drawn.of)?);

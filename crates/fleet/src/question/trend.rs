@@ -39,7 +39,7 @@ pub fn trend(store: &mut dyn Store, question: &Question, label: Option<&str>) ->
     }
     let stacks = filtered(store, selection.filter.as_ref())?;
     let (stacks, metrics) = (stacks.as_deref(), &[*metric]);
-    let sites = Sites { selection, per, stacks, own: None, wrappers: &[], metrics, by: By::All };
+    let sites = Sites { selection, per, stacks, own: None, folds: false, metrics, by: By::All };
     let found = store.ask(&sites.spreads(&runs, store.dialect()))?;
     let found: BTreeMap<String, Values> = found.iter().map(|row| (row[0].text(), spread_of(row))).collect();
     let known_runs: f64 = known.values().map(|known| known.base.runs).sum();
@@ -67,7 +67,7 @@ pub fn trend(store: &mut dyn Store, question: &Question, label: Option<&str>) ->
     let columns = vec![
         Column::new("first", "first run", Kind::Text),
         Column::new("runs", "runs", Kind::Number),
-        Column::of(*metric),
+        Column::of_rows(*metric, selection.has_parts()),
         Column::new("change", "change", Kind::ShareMore),
         Column::new("verdict", "", Kind::Text),
         Column::new(NAME, label.unwrap_or("day"), Kind::Text),

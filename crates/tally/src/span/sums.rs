@@ -186,6 +186,11 @@ impl Sites {
         self.sums.sites.is_empty()
     }
 
+    /// The stack node of each, and what it is split by.
+    pub fn names(&self) -> &[(Option<NodeId>, u64)] {
+        &self.sums.sites
+    }
+
     /// All of them are split by the same: a thread.
     pub fn are_of(&mut self, thread: ThreadNo) {
         self.sums.sites.iter_mut().for_each(|(_, extra)| *extra = u64::from(thread.get()));

@@ -305,8 +305,8 @@ fn callers_of_wrappers_lead_and_the_recorder_takes_no_cpu_time_as_in_reports() {
 /// Where a wrapper is found in one version only, and overloads cost something, what has not changed is the same.
 fn versions_compare_function_by_function(store: &Store) {
     let [old, new] = versions();
-    store.add(&[&old], &["version=1"]);
-    store.add(&[&new], &["version=2"]);
+    store.add(&[&old], &["version=1", "service=api"]);
+    store.add(&[&new], &["version=2", "service=api"]);
     let compare = ["--metric", "allocations", "--before", "version=1", "--after", "version=2", "-n", "100"];
     let changes = |rows: &[Value]| -> Vec<(String, u64, u64)> {
         let name = |row: &Value| row["name"].as_str().unwrap().split("  [").next().unwrap().to_owned();

@@ -165,10 +165,16 @@ fn what_a_later_run_folds_is_folded_in_earlier_days() {
         let rows = store.ask("top", &question);
         rows.iter().any(|row| row["name"].as_str().unwrap().starts_with(name))
     };
-    store.add(&[&new], &["service=new"]);
+    add_yesterday(&store, &new, &["service=api"]);
     roll_up(&store, &[], "rolled up 1 day");
     assert!(leads("grab") && !leads("first"));
-    store.add(&[&old], &["service=old"]);
+    // What another service folds changes nothing.
+    store.add(&[&old], &["service=other"]);
+    assert!(leads("grab") && leads("first"));
+    store.add(&[&recording("50")], &["service=api"]);
+    roll_up(&store, &[], "rolled up 2 days");
+    let [older, _] = versions();
+    store.add(&[&older], &["service=api"]);
     let rows = store.ask("top", &question);
     assert!(!leads("grab") && leads("first"), "{rows:#?}");
     roll_up(&store, &[], "rolled up 2 days");
