@@ -161,10 +161,10 @@ fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> S
         format!("{} {}", names::function(&recording.frames, *frame), format::percent(*number, wrappers.allocations))
     };
     format!(
-        "{} of all allocations are made in {}, for {} callers ({})",
+        "{} of all allocations are made in {}, for {} ({})",
         percent(share),
         wrappers.names.join(", "),
-        format::count(wrappers.callers as u64),
+        format::counted(wrappers.callers as u64, "caller"),
         wrappers.largest.iter().map(one).collect::<Vec<_>>().join(", ")
     )
 }
@@ -272,7 +272,8 @@ fn lost(place: &str, lost: &Lost) -> String {
         (1, 0) if lost.blocks == 1 => "nothing points to it".to_owned(),
         (_, 0) => "nothing points to them".to_owned(),
         (direct, others) => {
-            let others = if others == 1 { "one".to_owned() } else { format::count(others) };
+            let number = format::count(others);
+            let others = format::plural(others, "one", &number);
             format!("nothing points to {} of them, and only lost blocks to the other {others}", format::count(direct))
         }
     };

@@ -76,7 +76,7 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
         Some(place) => format!(
             "{first} by {}, which {from} {}: it ends with a jump to free, so stacks have no frame of it",
             place.function,
-            if same.len() == 1 { "calls" } else { "call" }
+            format::plural(same.len() as u64, "calls", "call")
         ),
         None => format!("{first} from {from} of one file: they may call one function that ends with a jump to free"),
     };
