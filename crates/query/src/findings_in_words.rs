@@ -308,7 +308,9 @@ fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool) -> String {
         // So slow a call is news: malloc takes some 20 ns.
         let a_call = line.allocator_ns / line.blocks.max(1) as f64;
         if ns == line.allocator_ns && a_call >= 100e3 {
-            text += &format!(", {} a block", format::seconds(a_call / 1e9));
+            let each =
+                line.intervals.around(Metric::Allocator, line.allocator_ns).scaled(1.0 / line.blocks.max(1) as f64);
+            text += &format!(", {} a block", each.known_time());
         }
     }
     if let Some((ns, what)) =

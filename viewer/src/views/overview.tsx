@@ -4,7 +4,7 @@ import { newStale, StaleParts, useIsStale, useLoaded, type Loaded } from "../hoo
 import { selects } from "../model/cuts";
 import { columnOf, countOfSites, processorOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
 import { together, type Errors } from "../model/errors";
-import { bytes, count, counted, estimate, exact, inRow, known, share as shareInWords, spelledOut, time } from "../model/format";
+import { bytes, count, counted, estimate, exact, inRow, known, percent, share as shareInWords, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
 import { Door, throughDoor } from "../door";
@@ -97,7 +97,7 @@ function Cost() {
                             <span class={`key ${color}`} />
                             <Door to={wayOf(part.define)}>{name}</Door>
                             {shown(of)}
-                            {whole !== null && of && <span class="soft">{shareInWords(of.value, of.low, of.high, whole)}</span>}
+                            {whole !== null && of && <span class="soft">{percent(of.value, whole)}</span>}
                             <Define name={part.define} />
                             {within && of && (
                                 <span class="within" title={within.help}>

@@ -9,6 +9,7 @@ use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::c_library_blocks::entered;
 use memtoll_analysis::detectors::are_many_null_frees;
+use memtoll_analysis::tariff::waits;
 use memtoll_model::StackId;
 use memtoll_text::format;
 use memtoll_trace::ids::Bytes;
@@ -121,7 +122,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if site.costs.waiting > 0.0 {
         evidence.say(format!(
             "threads wait {} in these calls: this allocator takes its lock before it looks",
-            format::seconds(site.costs.waiting / 1e9)
+            waits(site.costs.waiting).time_with_error()
         ));
         evidence.number("waiting_ns", site.costs.waiting);
     }
