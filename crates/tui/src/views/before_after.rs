@@ -35,7 +35,12 @@ impl BeforeAfter {
     }
 
     pub fn put(&self, pane: &mut Pane, y: usize, metric: Metric, style: Style) {
-        let shown = |value: Estimate| if value == Estimate::default() { "0".to_owned() } else { metric.show(value) };
+        // Of two recordings, a side is known as well as the difference, or better.
+        let error = |side: Estimate| if side.is_exact() { self.change.margin() } else { 0.0 };
+        let shown = |side: Estimate| match side == Estimate::default() {
+            true => "0".to_owned(),
+            false => metric.show(side.give_or_take(error(side))),
+        };
         let unit = metric.about().unit;
         let change = match self.change {
             change if change == Estimate::default() => "0".to_owned(),
