@@ -8,6 +8,7 @@ import { Generation, isTyping, newStale, StaleParts, useIsStale, useLoaded, useT
 import { asCsv, asMarkdown, asText, copy, save, type TextTable } from "./model/table_text";
 import { titled } from "./model/answer";
 import type { Live, Source } from "./model/data_source";
+import { Errors } from "./model/errors";
 import { counted } from "./model/format";
 import { Missing } from "./missing";
 import { baseText, changed, fromHash, leaving, OF_A_SERVER, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
@@ -266,7 +267,7 @@ export function App({ source }: { source: Source }) {
     const context = useMemo<Context | null>(
         () =>
             recording && shown && metric
-                ? { source, recording, ...shown, damage: isMade ? [] : damage, state, go, metric, theme, say, setCopy }
+                ? { source, recording, ...shown, errors: new Errors(shown.profile.totals, recording.metrics), damage: isMade ? [] : damage, state, go, metric, theme, say, setCopy }
                 : null,
         [recording, shown, damage, isMade, state, metric, theme],
     );

@@ -1,6 +1,7 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Metric, Profile } from "./model/answer";
+import type { Errors } from "./model/errors";
 import { isSearched, type Recording, type Source, type TreePart } from "./model/data_source";
 import { selectionOf, type Selection, type State } from "./model/state";
 import type { TextTable } from "./model/table_text";
@@ -13,6 +14,8 @@ export interface Context {
     source: Source;
     recording: Recording;
     profile: Profile;
+    /** How far numbers of parts of it are off. */
+    errors: Errors;
     /** What the profile is of: its labels follow this. The state is already another while its answer is on the way. */
     answered: Selection;
     /** What cannot be read. */

@@ -3,7 +3,7 @@ import { useShown } from "./context";
 import { useIsStale } from "./hooks";
 import { timeAt } from "./model/time_axis";
 import { count, counted, isolated, time } from "./model/format";
-import type { Live } from "./model/data_source";
+import { idOf, type Live } from "./model/data_source";
 import { cutsOf, SAYS, without } from "./model/cuts";
 import { sizesInWords, sizesOf } from "./model/sizes";
 import { withoutFolders } from "./model/names";
@@ -116,7 +116,8 @@ function Recording({ live, reopened }: { live: Live; reopened: Reopened }) {
         const { at_ns, generation } = await mark("snapshot");
         reopened(generation, { view: "snapshots", from: null, to: at_ns });
     };
-    const pid = Number(state.process) || recording.about.processes[0]?.pid;
+    const { processes } = recording.about;
+    const pid = (processes.find(({ id }) => id === state.process) ?? processes[0])?.pid;
     const lookNow = async (pid: number) => {
         const { at_ns, generation } = await source.lookNow(pid);
         say(`Looked at the pages of process ${pid}, after ${time(at_ns)}.`);
@@ -166,8 +167,8 @@ function Who() {
                     <select aria-label="process" value={state.process} onChange={(event) => go({ process: event.currentTarget.value, thread: "" })}>
                         <option value="">all {count(process_count)}</option>
                         {processes.map((one) => (
-                            <option key={one.pid} value={String(one.pid)}>
-                                {one.pid} {isolated(withoutFolders(one.command).slice(0, 60))}
+                            <option key={one.id} value={one.id}>
+                                {one.id} {isolated(withoutFolders(one.command).slice(0, 60))}
                             </option>
                         ))}
                     </select>
@@ -179,9 +180,9 @@ function Who() {
                     <select aria-label="thread" value={state.thread} onChange={(event) => go({ thread: event.currentTarget.value })}>
                         <option value="">all {count(thread_count)}</option>
                         {threads
-                            .filter((one) => state.process === "" || String(one.pid) === state.process)
+                            .filter((one) => state.process === "" || idOf(recording, one) === state.process)
                             .map((one) => (
-                                <option key={`${one.pid}/${one.tid}`} value={String(one.tid)}>
+                                <option key={`${one.process}/${one.tid}`} value={String(one.tid)}>
                                     {one.tid} {isolated(one.name ?? "")}
                                 </option>
                             ))}

@@ -7,9 +7,10 @@ import { useShown } from "./context";
 import { Door } from "./door";
 import type { Loaded } from "./hooks";
 import { LookChoice } from "./look_choice";
-import { titleInRows, wholeOf, type Frame, type Metric } from "./model/answer";
+import { basisOf, titleInRows, wholeOf, type Frame, type Metric } from "./model/answer";
 import { definitionOf } from "./model/definitions";
-import { byChance, count, inRow, number, share as shareOf, spelledOut } from "./model/format";
+import type { Has } from "./model/errors";
+import { byChance, count, inRow, share as shareOf, spelledOut } from "./model/format";
 import { fileName, placeOf } from "./model/names";
 import { clicked, type Order } from "./model/order";
 import { editorLink, type SourceFile } from "./model/source_file";
@@ -52,15 +53,18 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
 }
 
 /** A number with a bar of its share in the largest of its column. */
-export function Cell({ metric, value, variance, most, total, isMain }: { metric: Metric; value: number | null; variance: number; most: number; total: number | null; isMain: boolean }) {
-    if (value === null)
+export function Cell({ metric, has, most, total, isMain }: { metric: Metric; has: Has; most: number; total: number | null; isMain: boolean }) {
+    const { errors } = useShown();
+    const of = errors.of(metric, has);
+    if (of === null)
         return <div role="cell" class="number unknown" title={metric.known ? "no block was freed" : "not known: the notes say why"}>–</div>;
-    const share = total !== null && !metric.over ? shareOf(value, ...byChance(value, variance), total) : "";
-    const title = `${spelledOut(value, variance, metric.unit)}${share && `, ${share} of ${number(total!, metric.unit)} ${metric.title}`}`;
+    const { value } = of;
+    const share = total !== null && !metric.over ? shareOf(value, ...byChance(value, has(basisOf(metric, "variance")) ?? 0), total) : "";
+    const title = `${spelledOut(of, metric.unit)}${share && `, ${share} of ${errors.inWords(metric, total!)} ${metric.title}`}`;
     return (
         <div role="cell" class={value === 0 ? "number zero" : "number"} title={title}>
             <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (Math.max(0, value) / most) * 100 : 0}%` }} />
-            <span class="text">{value === 0 ? "0" : inRow(value, variance, metric.unit)}</span>
+            <span class="text">{value === 0 ? "0" : inRow(of, metric.unit)}</span>
             {isMain && <span class="share">{share}</span>}
         </div>
     );
@@ -361,9 +365,9 @@ export function SharesOf({ metric }: { metric: Metric }) {
 
 /** Beside what is added up by function: by how much a page may be short of it. */
 export function AtLeast({ metric }: { metric: Metric }) {
-    const { profile } = useShown();
+    const { profile, errors } = useShown();
     const sum = useMemo(() => unnamed(profile, metric), [profile, metric]);
-    return sum > 0 ? <span class="soft">Sums are at least this: the page does not hold which functions have another {number(sum, metric.unit)}.</span> : null;
+    return sum > 0 ? <span class="soft">Sums are at least this: the page does not hold which functions have another {errors.inWords(metric, sum)}.</span> : null;
 }
 
 export function Dialog({ title, close, children }: { title: string; close: () => void; children: ComponentChildren }) {

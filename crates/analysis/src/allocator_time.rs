@@ -26,6 +26,9 @@ const HIDDEN: f64 = 0.33;
 /// the allocator takes longer. Of 22 programs, 12 % held 91 % of the recordings, 25 % held 98 %.
 const SAMPLES_ERR: f64 = 0.25;
 
+/// How far what a small site was given may be off by how the total was divided, as a share of it.
+const DIVIDING_ERR: f64 = 0.5;
+
 /// Stamps measured between half and 31 times what the allocator took, in most programs up to three times.
 const STAMPS_TOO_LARGE: f64 = 0.75;
 const STAMPS_TOO_SMALL: f64 = 0.5;
@@ -115,8 +118,18 @@ impl AllocatorTime {
         calls * self.each + beyond * self.beyond
     }
 
-    /// The error of what a site was given, `ns`: that of the total, as much again as half of it for how the total was
-    /// divided, unless the site is nearly all of it, and that of what was paid inside its calls, `inside`.
+    /// The total, ns, and how far a small part of it is off by how it was divided, as a share of the part; `None`: it was not divided.
+    pub fn division(&self) -> Option<(f64, f64)> {
+        (self.total.value > 0.0).then_some((self.total.value, DIVIDING_ERR))
+    }
+
+    /// How much of the error of what was paid inside calls is one of the time that they were given, ns.
+    pub fn inside(&self, error: f64) -> f64 {
+        if self.total.value > 0.0 { self.beyond * error } else { error }
+    }
+
+    /// The error of what a site was given, `ns`: that of the total, that of how it was divided, unless the site is nearly all of it,
+    /// and that of what was paid inside its calls: [`Self::inside`].
     pub fn error(&self, ns: f64, inside: f64) -> Estimate {
         if self.total.value <= 0.0 {
             return Estimate::within(ns, STAMPS_TOO_LARGE, STAMPS_TOO_SMALL).give_or_take(inside);
@@ -124,7 +137,7 @@ impl AllocatorTime {
         let Estimate { value, low, high } = self.total;
         let share = (ns.abs() / value).min(1.0);
         let total = Estimate::within(ns, (value - low) / value, (high - value) / value);
-        total.give_or_take(0.5 * (1.0 - share) * ns.abs()).give_or_take((1.0 - share) * self.beyond * inside)
+        total.give_or_take(DIVIDING_ERR * (1.0 - share) * ns.abs()).give_or_take((1.0 - share) * inside)
     }
 }
 
@@ -201,7 +214,7 @@ mod tests {
         );
         assert!((all.high - allocator_time.total.high).abs() < 1.0, "{all:?}");
         assert!(tenth.margin() / tenth.value > 1.5 * all.margin() / all.value, "{tenth:?}");
-        let by_faults = allocator_time.error(0.0, 1e6);
+        let by_faults = allocator_time.error(0.0, allocator_time.inside(1e6));
         assert!(by_faults.is_noise() && by_faults.value == 0.0, "{by_faults:?}");
         assert_eq!(AllocatorTime::stamps(5.0).error(0.0, 0.0), Estimate::default());
     }

@@ -83,6 +83,8 @@ pub struct Balance {
     /// Faults that are charged to no site, the recorder's aside, at the price of others. Those that were not seen may be part
     /// of calls whose time is counted already.
     pub other_faults: Estimate,
+    /// The variance of that by chance, ns squared: of spans, it adds up.
+    pub other_faults_variance: f64,
     /// What the recorder takes: its own work in the program, with its faults, and the program's waits for what it pushed out
     /// of the caches. `None` of a part of a recording.
     pub recorder: Option<Estimate>,
@@ -253,6 +255,7 @@ fn of(
     // They cost what those of files do.
     let others = tariff.price(&Metrics { file_faults: others, ..Metrics::default() });
     let chance = tariff.by_chance(Metric::FaultTime, &others);
+    let other_faults_variance = tariff.variance(Metric::FaultTime, &others);
     let unseen = Estimate::within(faults.unseen.saturating_sub(filled) as f64 * price, 1.0, 0.0);
     // The same faults are what the call sites may lack.
     let lost = Estimate::within(faults.lost as f64 * price, 1.0, 0.0);
@@ -269,8 +272,18 @@ fn of(
             tariff.recorder(own).plus(in_kernel).plus(on_faults).plus(tariff.looks(whole.kernel.running.all()));
         recorder.minus(tariff.hidden(total.counts.timed_calls))
     });
-    let balance =
-        Balance { processor, plain: None, costs, allocator, charged_faults, mapping, other_faults, recorder, faults };
+    let balance = Balance {
+        processor,
+        plain: None,
+        costs,
+        allocator,
+        charged_faults,
+        mapping,
+        other_faults,
+        other_faults_variance,
+        recorder,
+        faults,
+    };
     balance.with_caches()
 }
 

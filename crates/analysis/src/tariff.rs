@@ -328,8 +328,17 @@ impl Tariff {
     /// What sites paid for the allocator's own work, ns. Faults inside calls that cost less than others leave more for the
     /// allocator.
     pub fn allocator(&self, of: &Priced) -> Estimate {
-        let inside = self.faults_inside(&CallTimes::from(&of.counts)) * FAULTS_TOO_DEAR;
-        self.allocator_time.error(of.allocator_ns.0 as f64, inside)
+        self.allocator_time.error(of.allocator_ns.0 as f64, self.allocator_inside(of))
+    }
+
+    /// How far a small part of the allocator's time may be off by what was paid inside its calls, ns. Sums of sites have the sums of theirs.
+    pub fn allocator_inside(&self, of: &Priced) -> f64 {
+        self.allocator_time.inside(self.faults_inside(&CallTimes::from(&of.counts)) * FAULTS_TOO_DEAR)
+    }
+
+    /// How the allocator's time was divided among sites: [`AllocatorTime::division`].
+    pub fn allocator_division(&self) -> Option<(f64, f64)> {
+        self.allocator_time.division()
     }
 
     /// What they waited, ns. Spans of which a record was lost are missing, and as long as others.

@@ -25,20 +25,21 @@ pub enum NoMatch {
 }
 
 impl ThreadFilter {
-    /// Those of a recording that are called so. A process is called by its number, its program's name, its title, or a word of
+    /// Those of a recording that are called so. A process is called by its number, its [`process_id`], its program's name, its title, or a word of
     /// its command line; a thread by its number or its name, the first one of a process also by the program's name. Without
     /// names, all of them count.
     pub fn select(recording: &Recording, processes: &[String], threads: &[String]) -> Result<ThreadFilter, NoMatch> {
         if processes.is_empty() && threads.is_empty() {
             return Ok(ThreadFilter::default());
         }
-        let missing = |name: &&String| !recording.images.iter().any(|image| is_process(image, name));
+        let is_process = |index: usize, name: &str| is_process(recording, index, name);
+        let missing = |name: &&String| !(0..recording.images.len()).any(|index| is_process(index, name));
         if let Some(name) = processes.iter().find(missing) {
             return Err(NoMatch::Process(name.clone()));
         }
-        let counts = |image: &Image| processes.is_empty() || processes.iter().any(|name| is_process(image, name));
+        let counts = |index: usize| processes.is_empty() || processes.iter().any(|name| is_process(index, name));
         let mut images: Vec<Option<Threads>> =
-            recording.images.iter().map(|image| counts(image).then_some(Threads::All)).collect();
+            (0..recording.images.len()).map(|index| counts(index).then_some(Threads::All)).collect();
         if !threads.is_empty() {
             let mut found = BTreeSet::new();
             for (image, counts) in recording.images.iter().zip(&mut images).filter(|(_, counts)| counts.is_some()) {
@@ -118,11 +119,26 @@ pub fn thread_name<'a>(image: &'a Image, thread: &'a Thread) -> Option<&'a str> 
     thread.name.as_deref().or_else(first)
 }
 
-fn is_process(image: &Image, name: &str) -> bool {
+/// What selects the process of an image and no other: its number and, where the system used that again, which of its processes it is,
+/// as in `4711.2`.
+pub fn process_id(recording: &Recording, image: usize) -> String {
+    let Image { about, process, shares_id, .. } = &recording.images[image];
+    let is_one = |(index, of): &(usize, &Image)| of.about.pid == about.pid && of.process == *index;
+    match shares_id {
+        true => {
+            format!("{}.{}", about.pid, recording.images.iter().enumerate().take(process + 1).filter(is_one).count())
+        }
+        false => about.pid.to_string(),
+    }
+}
+
+fn is_process(recording: &Recording, index: usize, name: &str) -> bool {
+    let image = &recording.images[index];
     let about = &image.about;
     // Of words with spaces, which are text, no part is a name.
     let is_word = |word: &String| word == name || !word.contains(' ') && last_part(word) == name;
     name.parse() == Ok(about.pid)
+        || image.shares_id && name == process_id(recording, index)
         || [program(image), last_part(&about.executable)].contains(&name)
         || title(image) == Some(name)
         || about.command.iter().any(is_word)
@@ -130,4 +146,29 @@ fn is_process(image: &Image, name: &str) -> bool {
 
 fn is_thread(image: &Image, thread: &Thread, name: &str) -> bool {
     name.parse() == Ok(thread.tid) || thread_name(image, thread) == Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::golden;
+
+    #[test]
+    fn processes_that_share_an_id_are_selected_one_by_one() {
+        let mut recording = golden("forks");
+        let selected = |recording: &Recording, name: &str| -> Vec<usize> {
+            let filter = ThreadFilter::select(recording, &[name.to_owned()], &[]).unwrap();
+            (0..recording.images.len()).filter(|index| filter.of(*index).is_some()).collect()
+        };
+        let alone = process_id(&recording, 1);
+        assert_eq!((alone.clone(), selected(&recording, &alone)), (recording.images[1].about.pid.to_string(), vec![1]));
+        recording.images.iter_mut().for_each(|image| (image.about.pid, image.shares_id) = (7, true));
+        assert_eq!([0, 1].map(|index| process_id(&recording, index)), ["7.1", "7.2"]);
+        assert_eq!(selected(&recording, "7.2"), [1]);
+        assert_eq!(selected(&recording, "7").len(), recording.images.len(), "all that had it");
+        assert!(ThreadFilter::select(&recording, &["7.99".to_owned()], &[]).is_err());
+        // What a process executes is the process that it was.
+        recording.images[1].process = 0;
+        assert_eq!(selected(&recording, "7.1"), [0, 1]);
+    }
 }

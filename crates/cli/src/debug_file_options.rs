@@ -5,7 +5,7 @@ use clap::ValueHint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memtoll_debuginfod::{Client, Progress, Settings};
 use memtoll_model::{Asked, DebugFolders, Error, Recording, Search, Servers, Suppressions, Wish, is_debug_file};
-use memtoll_text::shell;
+use memtoll_text::{format, shell};
 use std::path::{Path, PathBuf};
 
 /// Options of all commands that show names.
@@ -102,9 +102,7 @@ pub fn listed(names: &[String]) -> String {
     const SHOWN: usize = 4;
     match names.len().checked_sub(SHOWN) {
         None | Some(0) => names.join(", "),
-        Some(more) => {
-            format!("{} and {more} more file{}", names[..SHOWN].join(", "), if more == 1 { "" } else { "s" })
-        }
+        Some(more) => format!("{} and {}", names[..SHOWN].join(", "), format::counted(more as u64, "more file")),
     }
 }
 

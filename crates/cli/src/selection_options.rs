@@ -12,7 +12,7 @@ pub struct SelectionArguments {
     #[command(flatten)]
     stacks: StackArguments,
 
-    /// Show only this process: its number, its program's name, or a word of its command line (repeatable)
+    /// Show only this process: its number (4711.2: the second process that had it), its program's name, or a word of its command line (repeatable)
     #[arg(long, value_name = "NAME|PID")]
     process: Vec<String>,
 

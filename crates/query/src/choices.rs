@@ -6,7 +6,7 @@ use crate::impossible::Impossible;
 use crate::looks::{self, Look};
 use crate::query::List;
 use memtoll_analysis::names;
-use memtoll_analysis::thread_filter::{ThreadFilter, thread_name, title};
+use memtoll_analysis::thread_filter::{ThreadFilter, process_id, thread_name, title};
 use memtoll_model::{Image, Recording, TextId};
 use memtoll_text::shell;
 use memtoll_trace::meta::{Exit, MarkKind};
@@ -28,6 +28,8 @@ pub struct Mark<'a> {
 #[derive(Serialize)]
 pub struct Thread<'a> {
     pub pid: u32,
+    /// What selects its process and no other.
+    pub process_id: String,
     pub tid: u32,
     pub name: Option<&'a str>,
     pub began_ns: u64,
@@ -41,6 +43,8 @@ pub struct Thread<'a> {
 #[derive(Serialize)]
 pub struct Process<'a> {
     pub pid: u32,
+    /// What selects it and no other.
+    pub process_id: String,
     pub parent: u32,
     pub began_ns: u64,
     pub ended_ns: Option<u64>,
@@ -120,8 +124,9 @@ pub(crate) fn items<'a>(
                 .iter()
                 .flat_map(|(index, image)| image.threads.iter().map(move |thread| (*index, *image, thread)))
                 .filter(|(index, _, thread)| thread_filter.admit(*index, thread.number))
-                .map(|(_, image, thread)| Thread {
+                .map(|(index, image, thread)| Thread {
                     pid: image.about.pid,
+                    process_id: process_id(recording, index),
                     tid: thread.tid,
                     name: thread_name(image, thread),
                     began_ns: ns(thread.began),
@@ -134,8 +139,9 @@ pub(crate) fn items<'a>(
         List::Processes => Items::Processes {
             processes: counted
                 .iter()
-                .map(|(_, image)| Process {
+                .map(|(index, image)| Process {
                     pid: image.about.pid,
+                    process_id: process_id(recording, *index),
                     parent: image.about.parent,
                     began_ns: ns(image.about.began),
                     ended_ns: image.end.as_ref().map(|end| ns(end.ended)),

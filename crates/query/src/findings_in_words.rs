@@ -161,10 +161,10 @@ fn wrapped(recording: &Recording, wrapped: &Wrapped, share: Option<&Share>) -> S
         format!("{} {}", names::function(&recording.frames, *frame), format::percent(*number, wrappers.allocations))
     };
     format!(
-        "{} of all allocations are made in {}, for {} callers ({})",
+        "{} of all allocations are made in {}, for {} ({})",
         percent(share),
         wrappers.names.join(", "),
-        format::count(wrappers.callers as u64),
+        format::counted(wrappers.callers as u64, "caller"),
         wrappers.largest.iter().map(one).collect::<Vec<_>>().join(", ")
     )
 }
@@ -272,7 +272,8 @@ fn lost(place: &str, lost: &Lost) -> String {
         (1, 0) if lost.blocks == 1 => "nothing points to it".to_owned(),
         (_, 0) => "nothing points to them".to_owned(),
         (direct, others) => {
-            let others = if others == 1 { "one".to_owned() } else { format::count(others) };
+            let number = format::count(others);
+            let others = format::plural(others, "one", &number);
             format!("nothing points to {} of them, and only lost blocks to the other {others}", format::count(direct))
         }
     };
@@ -307,7 +308,9 @@ fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool) -> String {
         // So slow a call is news: malloc takes some 20 ns.
         let a_call = line.allocator_ns / line.blocks.max(1) as f64;
         if ns == line.allocator_ns && a_call >= 100e3 {
-            text += &format!(", {} a block", format::seconds(a_call / 1e9));
+            let each =
+                line.intervals.around(Metric::Allocator, line.allocator_ns).scaled(1.0 / line.blocks.max(1) as f64);
+            text += &format!(", {} a block", each.known_time());
         }
     }
     if let Some((ns, what)) =

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
-use memtoll_analysis::thread_filter::ThreadFilter;
+use memtoll_analysis::thread_filter::{ThreadFilter, process_id};
 use memtoll_model::Recording;
 use memtoll_text::format;
 use memtoll_trace::snapshot::{Cause, Snapshot};
@@ -42,6 +42,9 @@ impl Why {
 #[derive(Serialize)]
 pub struct Look {
     pub pid: u32,
+    /// What selects its process and no other.
+    #[serde(skip)]
+    pub process_id: String,
     pub at_ns: u64,
     #[serde(flatten)]
     pub why: Why,
@@ -92,6 +95,7 @@ pub(crate) fn looks(
             names.extend(has_name.then_some(&snapshot.cause));
             all.push(Look {
                 pid: recording.images[index].about.pid,
+                process_id: process_id(recording, index),
                 at_ns: ns(snapshot.time.0),
                 why: Why::new(&snapshot.cause, &ns),
                 rss,

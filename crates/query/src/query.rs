@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct Query {
     /// Which part of the time.
     pub when: When,
-    /// Only these processes: a PID, a program's name, or a word of a command line. Empty: all.
+    /// Only these processes: a PID (`4711.2`: the second process that had it), a program's name, or a word of a command line. Empty: all.
     pub processes: Vec<String>,
     /// Only these threads: a TID or a name. Empty: all.
     pub threads: Vec<String>,

@@ -14,7 +14,7 @@ use memtoll_analysis::page_balance::{self, Balance, Part, Pin};
 use memtoll_analysis::resident_curve;
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::ThreadFilter;
+use memtoll_analysis::thread_filter::{ThreadFilter, process_id};
 use memtoll_model::{Frames, Kept, Recording};
 use memtoll_text::format;
 use memtoll_trace::path::last_part;
@@ -26,6 +26,9 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub struct Resident<'r> {
     pub pid: u32,
+    /// What selects its process and no other.
+    #[serde(skip)]
+    pub process_id: String,
     /// What the process ran then: it may have executed another program before.
     pub program: &'r str,
     pub at_ns: u64,
@@ -292,6 +295,7 @@ impl<'r> Resident<'r> {
         let own = found.resident.saturating_sub(part(Part::Recorder));
         Ok(Resident {
             pid: recording.images[index].about.pid,
+            process_id: process_id(recording, index),
             program: names::program(&recording.images[index]),
             at_ns: tariff.ns(found.time as f64) as u64,
             why: Why::new(&found.cause, |units| tariff.ns(units as f64) as u64),

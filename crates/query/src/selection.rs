@@ -11,7 +11,7 @@ use memtoll_analysis::sites::{GroupBy, rows, sort};
 use memtoll_analysis::stacks::{Cuts, Names, Stacks, View};
 use memtoll_analysis::sums::{Known, Sums, sums, sums_knowing, sums_that_match};
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, program, thread_name};
+use memtoll_analysis::thread_filter::{NoMatch, ThreadFilter, process_id, program, thread_name};
 use memtoll_analysis::wrappers::Folded;
 use memtoll_model::Recording;
 use memtoll_tally::{Charge, Selection, Split};
@@ -205,7 +205,8 @@ fn no_match(recording: &Recording, who: NoMatch) -> Impossible {
     let images = recording.images.iter();
     let (what, name, list, there_are) = match who {
         NoMatch::Process(name) => {
-            let processes = images.map(|image| format!("{} {}", program(image), image.about.pid));
+            let processes =
+                images.enumerate().map(|(index, image)| format!("{} {}", program(image), process_id(recording, index)));
             ("process", name, "processes", processes.collect())
         }
         NoMatch::Thread(name) => {

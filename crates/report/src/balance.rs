@@ -50,7 +50,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         false => lines.beside(UNKNOWN.to_owned(), what),
     };
     if total.small_faults.saturating_add(total.huge_faults) > 0 {
-        let what = touches(Numbers { of: total, tariff: &tariff }, balance.costs.zeroing, sees);
+        let what = touches(Numbers { of: total, tariff: &tariff }, sees);
         add_faults(tariff.faults_of_memory(total), &what);
     }
     if total.file_faults > 0 || total.major_faults > 0 {
@@ -116,10 +116,10 @@ fn rest_is(rest: &Estimate, recording: &Recording) -> String {
 }
 
 /// Faults of pages that are touched for the first time.
-fn touches(of: Numbers, zeroing: f64, sees: Sees) -> String {
+fn touches(of: Numbers, sees: Sees) -> String {
     let sampled = if of.estimate(Metric::MinorFaults).is_exact() { "" } else { " (sampled)" };
     let zeroing = match sees.fault_prices {
-        true => format!("; {} of it zeroing", format::seconds(zeroing / 1e9)),
+        true => format!("; {} of it zeroing", of.with_error(Metric::Zeroing)),
         false => String::new(),
     };
     let (faults, touched) = (of.things(Metric::MinorFaults, "page fault"), of.with_error(Metric::Touched));

@@ -159,6 +159,10 @@ fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Strin
     }
     let stay = watched.kept;
     let lifetime = |ns: u64| format::seconds(ns as f64 / 1e9);
+    let others = |but: u64, ns: u64| {
+        let live = format::plural(blocks.saturating_sub(but), "the other lives", "the others live");
+        format!("{live} {}", lifetime(ns))
+    };
     let life = match (metrics.mean_lifetime_ns(), metrics.live_blocks) {
         _ if !Metric::Lifetime.is_known_of(metrics, tariff.sees()) => None,
         (0, 0) if metrics.ended_blocks == 0 => None,
@@ -166,12 +170,13 @@ fn blocks_in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Strin
         (0, _) => Some(stay.to_owned()),
         // One in ten is news.
         (time, live) if live.saturating_mul(10) >= blocks => {
-            Some(format!("{} {stay}, the others live {}", format::count(live), lifetime(time)))
+            Some(format!("{} {stay}, {}", format::count(live), others(live, time)))
         }
         (time, _) if metrics.ended_blocks.saturating_mul(10) >= blocks => Some(format!(
-            "{} were there when their process ended, the others live {}",
+            "{} {} there when their process ended, {}",
             format::count(metrics.ended_blocks),
-            lifetime(time)
+            format::plural(metrics.ended_blocks, "was", "were"),
+            others(metrics.ended_blocks, time)
         )),
         (time, _) if blocks == 1 => Some(format!("it lives {}", lifetime(time))),
         (time, _) => Some(format!("each lives {}", lifetime(time))),
@@ -292,7 +297,7 @@ mod tests {
             metrics
         };
         let text = words_of(ended, 0.5);
-        assert!(text.contains("of 80 B; 3 were there when their process ended, the others live 3.0 ms."), "{text}");
+        assert!(text.contains("of 80 B; 3 were there when their process ended, the other lives 3.0 ms."), "{text}");
         let all = |tariff: &Tariff| {
             let mut metrics = tariff.price(&Metrics { live_blocks: 4, lifetime: Units::ZERO, ..counts });
             metrics.end();
@@ -319,7 +324,7 @@ mod tests {
         let operations = Op::MMAP.bit();
         let scattered = Metrics { live_blocks: 1, lifetime: Units(3_000_000), largest_bytes: Bytes(80), ..leaked };
         assert!(
-            words(&scattered, 0.5).contains("average; 1 never freed, the others live 3.0 ms."),
+            words(&scattered, 0.5).contains("average; 1 never freed, the other lives 3.0 ms."),
             "{}",
             words(&scattered, 0.5)
         );

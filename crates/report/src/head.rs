@@ -12,7 +12,7 @@ use memtoll_analysis::reserved::{self, Reserved};
 use memtoll_analysis::runtime_blocks::RuntimeBlocks;
 use memtoll_analysis::sums::{PeakIs, Sums};
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::thread_name;
+use memtoll_analysis::thread_filter::{process_id, thread_name};
 use memtoll_model::{Kept, Recording};
 use memtoll_query::run_details::answering;
 use memtoll_tally::Threads;
@@ -132,13 +132,13 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         1 => ", 1 of them a reallocation".to_owned(),
         _ => format!(", {} of them reallocations", said(Metric::Reallocations)),
     };
-    let together = format!("allocation{} of {} together{resized}", s(all), said(Metric::Bytes));
+    let together = format!("allocation{} of {} together{resized}", format::plural(all, "", "s"), said(Metric::Bytes));
     let mut lines: Vec<(String, String)> = vec![(said(Metric::Allocations), together)];
     let null = match total.null_frees {
         0 => String::new(),
         _ => format!(", and {} of a null pointer", said(Metric::NullFrees)),
     };
-    lines.push((said(Metric::Frees), format!("free{}{null}", s(total.frees))));
+    lines.push((said(Metric::Frees), format!("free{}{null}", format::plural(total.frees, "", "s"))));
     let sees_frees = sums.see_frees();
     lines.extend(without_frees(recording, sums));
     if sees_frees {
@@ -167,13 +167,13 @@ fn numbers(recording: &Recording, sums: &Sums, runtime: &RuntimeBlocks) -> Vec<(
         lines.extend(before_attach(recording));
     }
     if total.failed > 0 {
-        lines.push((said(Metric::Failed), format!("allocation{} failed", s(total.failed))));
+        lines.push((said(Metric::Failed), format!("allocation{} failed", format::plural(total.failed, "", "s"))));
     }
     let cut = total.cut_off;
     if cut > 0 {
         lines.push((
             said(Metric::CutOff),
-            format!("call stack{} ({}) cut off", s(cut), format::percent(cut, total.events)),
+            format!("call stack{} ({}) cut off", format::plural(cut, "", "s"), format::percent(cut, total.events)),
         ));
     }
     lines
@@ -223,7 +223,10 @@ pub(crate) fn before_attach(recording: &Recording) -> Vec<(String, String)> {
             lines.push((UNKNOWN.to_owned(), text));
         }
         if attached.unknown_frees > 0 {
-            let what = format!("free{} of blocks from before attach, sizes not known", s(attached.unknown_frees));
+            let what = format!(
+                "free{} of blocks from before attach, sizes not known",
+                format::plural(attached.unknown_frees, "", "s")
+            );
             // A forked child's are its parent's.
             if image.about.forked_from.is_none() {
                 lines.push((format::count(attached.unknown_frees), what));
@@ -329,11 +332,6 @@ pub(crate) fn only_reserved(recording: &Recording, sums: &Sums) -> Option<(Strin
     peak.is_worth_telling(bytes).then(|| (format!("{at_most}{}", format::bytes(bytes)), what))
 }
 
-/// The plural ending of a word, by its number.
-fn s(number: u64) -> &'static str {
-    if number == 1 { "" } else { "s" }
-}
-
 /// The processes and threads that the report is about; nothing: all.
 fn whose(recording: &Recording, sums: &Sums) -> Option<String> {
     /// More are only counted.
@@ -343,7 +341,7 @@ fn whose(recording: &Recording, sums: &Sums) -> Option<String> {
     }
     let mut names = Vec::new();
     for (index, image) in recording.images.iter().enumerate() {
-        let process = format!("{} {}", names::program(image), image.about.pid);
+        let process = format!("{} {}", names::program(image), process_id(recording, index));
         match sums.thread_filter.of(index) {
             None => {}
             Some(Threads::All) => names.push(format!("process {process}")),

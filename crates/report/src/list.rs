@@ -32,7 +32,7 @@ pub fn render(items: &Items, screen: Option<usize>) -> String {
                     (None, Some(_)) => "size passed".to_owned(),
                     (None, None) => look.why.cause.to_owned(),
                 };
-                table.add([look.pid.to_string(), time(look.at_ns), format::bytes(look.rss), why, look.at()]);
+                table.add([look.process_id.clone(), time(look.at_ns), format::bytes(look.rss), why, look.at()]);
             }
             table
         }
@@ -40,7 +40,7 @@ pub fn render(items: &Items, screen: Option<usize>) -> String {
             let mut table = Table::of_texts(&["thread", "began", "ended", "CPU time", "process", "name"]);
             for thread in threads {
                 let (began, ended) = (time(thread.began_ns), known(thread.ended_ns));
-                let process = format!("{} {}", thread.program, thread.pid);
+                let process = format!("{} {}", thread.program, thread.process_id);
                 let name = thread.name.unwrap_or("").to_owned();
                 table.add([thread.tid.to_string(), began, ended, known(thread.cpu_ns), process, name]);
             }
@@ -50,7 +50,7 @@ pub fn render(items: &Items, screen: Option<usize>) -> String {
             let mut table = Table::of_texts(&["process", "parent", "began", "ended", "threads", "exit", "command"]);
             for process in processes {
                 table.add([
-                    process.pid.to_string(),
+                    process.process_id.clone(),
                     process.parent.to_string(),
                     time(process.began_ns),
                     known(process.ended_ns),

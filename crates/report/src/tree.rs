@@ -162,7 +162,7 @@ impl Lines<'_> {
             rest.push((itself, name.to_owned()));
         }
         if smaller > 0 && value(&dropped) >= self.least {
-            let branches = if smaller == 1 { "branch" } else { "branches" };
+            let branches = format::plural(smaller as u64, "branch", "branches");
             rest.push((dropped, format!("… {} smaller {branches}", format::count(smaller as u64))));
         }
         // Means do not add up.

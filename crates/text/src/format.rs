@@ -35,17 +35,18 @@ pub fn count(value: u64) -> String {
 
 /// A number of things: `1 block`, `2,003 blocks`, `0 processes`.
 pub fn counted(value: u64, thing: &str) -> String {
-    let plural = match value {
-        1 => "",
-        _ if thing.ends_with('s') => "es",
-        _ => "s",
-    };
-    format!("{} {thing}{plural}", count(value))
+    let ending = plural(value, "", if thing.ends_with('s') { "es" } else { "s" });
+    format!("{} {thing}{ending}", count(value))
+}
+
+/// The words that go with a number of things: `the other lives`, `the others live`.
+pub fn plural<'t>(value: u64, one: &'t str, several: &'t str) -> &'t str {
+    if value == 1 { one } else { several }
 }
 
 /// The verb of a number of things: `1 block is`, `2 blocks are`.
 pub fn are(value: u64) -> &'static str {
-    if value == 1 { "is" } else { "are" }
+    plural(value, "is", "are")
 }
 
 /// How often: `once`, `twice`, `29,461 times`.

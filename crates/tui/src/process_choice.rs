@@ -59,14 +59,14 @@ fn choices(processes: &Answer, threads: &Answer) -> Vec<(String, Who)> {
     let Found::List(Items::Processes { processes }) = &processes.shown else { return choices };
     let Found::List(Items::Threads { threads }) = &threads.shown else { return choices };
     for process in processes {
-        let pid = process.pid.to_string();
-        // Images of one process have one number, and are chosen together.
+        let pid = process.process_id.clone();
+        // Images of one process have one name, and are chosen together.
         if choices.iter().any(|(_, who)| who.process.as_ref() == Some(&pid)) {
             continue;
         }
         let name = visible(&format!("{pid} {}", process.shown_command()));
         choices.push((name, Who { process: Some(pid.clone()), thread: None }));
-        let own: Vec<_> = threads.iter().filter(|thread| thread.pid == process.pid).collect();
+        let own: Vec<_> = threads.iter().filter(|thread| thread.process_id == process.process_id).collect();
         for thread in own.iter().filter(|_| own.len() > 1) {
             let tid = thread.tid.to_string();
             let name = visible(&format!("   thread {tid} {}", thread.name.unwrap_or("")));

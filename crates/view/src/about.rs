@@ -6,7 +6,7 @@ use crate::packs::{About, AboutPack, ProcessOfRun, ThreadOfRun};
 use crate::recordings::{PARTS, Recordings};
 use crate::timeline;
 use memtoll_analysis::tariff::Tariff;
-use memtoll_analysis::thread_filter::{command, program, thread_name};
+use memtoll_analysis::thread_filter::{command, process_id, program, thread_name};
 use memtoll_model::{Image, Recording};
 use memtoll_query::Session;
 use memtoll_query::run_details::answering;
@@ -69,10 +69,12 @@ fn about(recording: &Recording) -> About {
     let tariff = Tariff::of(recording);
     let ns = |units: u64| tariff.ns(units as f64);
     let images = || recording.images.iter();
+    let processes = recording.images.iter().enumerate();
     let threads = images()
         .flat_map(|image| image.threads.iter().filter(|thread| thread.runs()).map(move |thread| (image, thread)));
-    let process = |image: &Image| ProcessOfRun {
+    let process = |(index, image): (usize, &Image)| ProcessOfRun {
         pid: image.about.pid,
+        id: process_id(recording, index),
         process: image.process,
         parent: image.about.parent,
         program: program(image).to_owned(),
@@ -99,7 +101,7 @@ fn about(recording: &Recording) -> About {
         malloc: answering(recording),
         kept: recording.kept().words(),
         events: recording.end.as_ref().map(|end| end.events),
-        processes: images().take(MOST).map(process).collect(),
+        processes: processes.take(MOST).map(process).collect(),
         process_count: recording.images.len(),
         threads: threads.take(MOST).map(thread).collect(),
         thread_count: images().flat_map(|image| &image.threads).filter(|thread| thread.runs()).count(),

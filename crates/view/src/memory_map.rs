@@ -12,7 +12,7 @@ use crate::selections::{Selected, Selections};
 use memtoll_analysis::live_blocks::{Block, live_blocks};
 use memtoll_analysis::memory_map::{Area, map};
 use memtoll_analysis::process_ends::{is_there, until};
-use memtoll_analysis::thread_filter::{ThreadFilter, program};
+use memtoll_analysis::thread_filter::{ThreadFilter, process_id, program};
 use memtoll_model::StackId;
 use memtoll_query::Query;
 use memtoll_trace::ids::Bytes;
@@ -105,11 +105,11 @@ impl Recordings<'_> {
     fn map_head(&self, at: u64, image: Option<usize>, live: &[(usize, u64)], missing: Option<&String>) -> MapPack {
         let about = |&(image, live): &(usize, u64)| {
             let of = &self.recording().images[image];
-            LiveProcess { pid: of.about.pid, program: program(of).to_owned(), live }
+            LiveProcess { id: process_id(self.recording(), image), program: program(of).to_owned(), live }
         };
         MapPack {
             at_ns: self.tariff.ns(at as f64),
-            pid: image.map(|image| self.recording().images[image].about.pid),
+            process: image.map(|image| process_id(self.recording(), image)),
             processes: live.iter().take(MOST_PROCESSES).map(about).collect(),
             cell: 0,
             live: 0,

@@ -27,13 +27,43 @@ pub const COUNT: usize = number_in(Place::Viewer);
 /// Which ones, in the order of columns.
 const SHOWN: [Metric; COUNT] = all_in(Place::Viewer);
 
-/// Which of them are counts that may be off by chance, in the order of columns. Times have an error in any case, and rows show
-/// three digits of each.
-const INEXACT: [usize; how_many_inexact()] = {
-    let (mut all, mut number, mut index) = ([0; how_many_inexact()], 0, 0);
-    while index < COUNT {
-        if is_inexact(SHOWN[index]) {
-            all[number] = index;
+/// What more than its number says how far a metric is off (`viewer/src/model/errors.ts`). Of rows it adds up, as numbers do.
+#[derive(Clone, Copy, PartialEq)]
+enum Basis {
+    /// By chance, in the metric's unit squared.
+    Variance,
+    /// What was paid inside calls of the allocator, as far as its error is one of the allocator's time.
+    Inside,
+    /// By how much parts come out at more than the calls took.
+    Overdrawn,
+}
+
+impl Basis {
+    fn name(self) -> &'static str {
+        match self {
+            Basis::Variance => "variance",
+            Basis::Inside => "inside",
+            Basis::Overdrawn => "overdrawn",
+        }
+    }
+}
+
+/// Those that a metric has. Other costs err as the whole does.
+const fn has(metric: Metric, basis: Basis) -> bool {
+    match basis {
+        Basis::Variance => matches!(metric.about().seen, Seen::Faults) && !matches!(metric, Metric::Cost),
+        Basis::Inside => matches!(metric, Metric::Allocator),
+        Basis::Overdrawn => matches!(metric, Metric::FaultTime),
+    }
+}
+
+/// All of them, by metric, in the order of columns.
+const BASES: [(usize, Basis); how_many_bases()] = {
+    let (mut all, mut number, mut index) = ([(0, Basis::Variance); how_many_bases()], 0, 0);
+    while index < COUNT * KINDS.len() {
+        let (column, basis) = (index % COUNT, KINDS[index / COUNT]);
+        if has(SHOWN[column], basis) {
+            all[number] = (column, basis);
             number += 1;
         }
         index += 1;
@@ -41,20 +71,18 @@ const INEXACT: [usize; how_many_inexact()] = {
     all
 };
 
-const fn is_inexact(metric: Metric) -> bool {
-    matches!(metric.about().seen, Seen::Faults) && !metric.is_estimated()
-}
+const KINDS: [Basis; 3] = [Basis::Variance, Basis::Inside, Basis::Overdrawn];
 
-const fn how_many_inexact() -> usize {
+const fn how_many_bases() -> usize {
     let (mut number, mut index) = (0, 0);
-    while index < COUNT {
-        number += is_inexact(SHOWN[index]) as usize;
+    while index < COUNT * KINDS.len() {
+        number += has(SHOWN[index % COUNT], KINDS[index / COUNT]) as usize;
         index += 1;
     }
     number
 }
 
-/// Numbers of a row that add up: one of each metric, then the variances of those that may be off by chance. Of a mean, it is the
+/// Numbers of a row that add up: one of each metric, then what says how far they are off. Of a mean, it is the
 /// sum that is divided by the value of another metric. What is counted is exact up to 2^53.
 /// Behind them stands for each of [`HIDEABLE`] how many blocks there are of which it is known, and of which it is not.
 pub type Values = [f64; WIDTH];
@@ -63,7 +91,7 @@ pub type Values = [f64; WIDTH];
 const HIDEABLE: [Seen; 3] = [Seen::Frees, Seen::Pages, Seen::Units];
 
 /// Where the numbers of blocks stand.
-const BLOCKS: usize = COUNT + INEXACT.len();
+const BLOCKS: usize = COUNT + BASES.len();
 
 /// Numbers of a row.
 const WIDTH: usize = BLOCKS + 2 * HIDEABLE.len();
@@ -81,8 +109,12 @@ pub fn value_at(place: usize, of: &Priced, tariff: &Tariff) -> f64 {
     if let Some(metric) = SHOWN.get(place) {
         return metric.sum(of) as i64 as f64;
     }
-    if let Some(index) = INEXACT.get(place - COUNT) {
-        return tariff.variance(SHOWN[*index], of);
+    if let Some((column, basis)) = BASES.get(place - COUNT) {
+        return match basis {
+            Basis::Variance => tariff.variance(SHOWN[*column], of),
+            Basis::Inside => tariff.allocator_inside(of),
+            Basis::Overdrawn => of.overdrawn_ns.0 as f64,
+        };
     }
     let (blocks, sees) = (of.blocks(), tariff.sees());
     let at = place - BLOCKS;
@@ -99,8 +131,8 @@ pub fn value_at(place: usize, of: &Priced, tariff: &Tariff) -> f64 {
 /// The places of the numbers from which the columns of these metrics are made, in ascending order.
 pub fn places(columns: &[usize]) -> Vec<usize> {
     let has = |column: usize| columns.contains(&column);
-    let is_wanted = |place: &usize| match INEXACT.get(place.wrapping_sub(COUNT)) {
-        Some(column) => has(*column),
+    let is_wanted = |place: &usize| match BASES.get(place.wrapping_sub(COUNT)) {
+        Some((column, _)) => has(*column),
         None if *place < COUNT => has(*place),
         None => columns.iter().any(|column| SHOWN[*column].about().seen == HIDEABLE[(place - BLOCKS) / 2]),
     };
@@ -135,18 +167,16 @@ pub fn write(pack: &mut Pack, family: &str, rows: &[Values]) {
     write_some(pack, family, rows, |_| true);
 }
 
-/// The same of some metrics, by their numbers. Variances are left out where all are exact.
+/// The same of some metrics, by their numbers. What says how far they are off is left out where it says nothing.
 pub fn write_some(pack: &mut Pack, family: &str, rows: &[Values], chosen: impl Fn(usize) -> bool) {
-    let columns = (0..COUNT).map(|index| (index, index)).chain(INEXACT.into_iter().zip(COUNT..));
-    for (metric, at) in columns.filter(|(metric, _)| chosen(*metric)) {
-        let column: Vec<f64> = rows.iter().map(|row| number(row, at)).collect();
-        let name = SHOWN[metric].about().name;
-        match at < COUNT {
-            true => pack.member(family, name, &column),
-            false if column.iter().any(|variance| *variance > 0.0) => {
-                pack.member(family, &format!("{name}.variance"), &column);
-            }
-            false => {}
+    for metric in (0..COUNT).filter(|metric| chosen(*metric)) {
+        let column: Vec<f64> = rows.iter().map(|row| number(row, metric)).collect();
+        pack.member(family, SHOWN[metric].about().name, &column);
+    }
+    for (at, (metric, basis)) in BASES.iter().enumerate().filter(|(_, (metric, _))| chosen(*metric)) {
+        let column: Vec<f64> = rows.iter().map(|row| row[COUNT + at]).collect();
+        if column.iter().any(|value| *value != 0.0) {
+            pack.member(family, &format!("{}.{}", SHOWN[*metric].about().name, basis.name()), &column);
         }
     }
 }
@@ -189,6 +219,7 @@ pub fn describe(tariff: &Tariff, has_looks: bool) -> Value {
     let sees = Sees { pages: has_looks, units: has_looks, ..tariff.sees() };
     let one = |&metric: &Metric| {
         let about = metric.about();
+        let divided = tariff.allocator_division().filter(|_| metric == Metric::Allocator);
         let compared = shown_quantities().find(|quantity| quantity.metric() == metric);
         json!({
             "name": about.name,
@@ -202,6 +233,7 @@ pub fn describe(tariff: &Tariff, has_looks: bool) -> Value {
             "lists": lists(about),
             "over": metric.over().map(|over| over.about().name),
             "compared": compared.is_some(),
+            "divided": divided.map(|(total, error)| json!({ "total": total, "error": error })),
             "resolves": compared.and_then(Quantity::resolves),
         })
     };
@@ -242,7 +274,7 @@ mod tests {
         assert!((0..COUNT).any(|column| number(&all, column).is_nan()));
         let of_all: Vec<usize> = (0..COUNT).collect();
         assert_eq!(places(&of_all), (0..WIDTH).collect::<Vec<_>>());
-        assert!(INEXACT.iter().enumerate().all(|(at, column)| places(&[*column]).contains(&(COUNT + at))));
+        assert!(BASES.iter().enumerate().all(|(at, (column, _))| places(&[*column]).contains(&(COUNT + at))));
         // A part of a price may be less than nothing.
         let cost = SHOWN.iter().position(|metric| *metric == Metric::Cost).unwrap();
         let less = Priced { allocator_ns: Nanoseconds(0u64.wrapping_sub(5)), ..Priced::default() };

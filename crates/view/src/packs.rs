@@ -78,9 +78,9 @@ packs! {
     MapPack { "areas": AreaColumns, "cells": CellColumns, "sites": MapSiteColumns, "frames": FrameColumns, };
     NothingPack {};
     PatternsPack { "rows": PatternColumns, "sizes": HistogramColumns, "lifetimes": HistogramColumns, "cells": SizeLifetimeColumns, };
-    ProfilePack { "sites": SiteColumns, "dearest": DearestColumns, "frames": FrameColumns, } ["sites"] or { "tree": TreeColumns, } ["tree"];
+    ProfilePack { "sites": SiteColumns, "frames": FrameColumns, } ["sites"] or { "tree": TreeColumns, } ["tree"];
     ResidentPack { "areas": PageAreaColumns, "cells": PageCellColumns, "owners": PageOwnerColumns, "frames": FrameColumns, };
-    SlicePack { "sites": PartColumns, "tree": PartColumns, "dearest": DearestColumns, } ["sites", "tree"];
+    SlicePack { "sites": PartColumns, "tree": PartColumns, } ["sites", "tree"];
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];
     SourcesPack {};
     StackChartPack { "columns": ChartColumns, "bars": BarColumns, "frames": FrameColumns, } or { "bars": BarVarianceColumns, } [];
@@ -242,7 +242,7 @@ mod tests {
         }
         assert!(of("LevelPack", "tree.faults") >= expected && of("ProfilePack", "sites.touched") > 0.0, "{found:?}");
         assert!(
-            found.keys().all(|(_, column)| ["faults", "touched"].iter().any(|of| column.contains(of))),
+            found.keys().all(|(_, column)| ["fault", "touched", "zeroing"].iter().any(|of| column.contains(of))),
             "{found:?}"
         );
     }

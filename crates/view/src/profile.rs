@@ -4,9 +4,7 @@ use crate::bounded_tree::{Tree, largest};
 use crate::frame_table::FrameTable;
 use crate::metrics::{self, NOTHING, Values};
 use crate::pack::Pack;
-use crate::packs::{
-    self, DearestColumns, Estimated, FrameColumns, Memory, ProfilePack, SiteColumns, Slice, SlicePack, Totals,
-};
+use crate::packs::{self, Estimated, FrameColumns, Memory, ProfilePack, SiteColumns, Slice, SlicePack, Totals};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
 use memtoll_analysis::balance::Balance;
@@ -22,9 +20,6 @@ impl From<Estimate> for Estimated {
         Estimated { value, low, high }
     }
 }
-
-/// Call sites whose cost is given with its interval: the Overview shows ten.
-const MOST_DEAREST: usize = 16;
 
 /// Call sites that are shown.
 pub(crate) struct Sites {
@@ -57,27 +52,9 @@ impl Recordings<'_> {
             metrics::write(&mut pack, "tree", &tree.values());
         }
         pack.columns("sites", &columns.columns);
-        pack.columns("dearest", &self.dearest(of, sites.shown.iter().map(|row| &of.rows[*row]).enumerate()));
         pack.columns("frames", &columns.frames);
         metrics::write(&mut pack, "sites", &sites.values);
         pack
-    }
-
-    /// What call sites cost, those that cost most. `sites`: their numbers, and their rows.
-    pub(crate) fn dearest<'r>(&self, of: &Selected, sites: impl Iterator<Item = (usize, &'r Row)>) -> DearestColumns {
-        let tariff = self.tariff.of_sums(&of.sums);
-        let mut dearest: Vec<(usize, &Row)> = sites.collect();
-        dearest.sort_by(|(_, a), (_, b)| b.metrics.costs().processor().total_cmp(&a.metrics.costs().processor()));
-        dearest.truncate(MOST_DEAREST);
-        let mut columns = DearestColumns::default();
-        for (site, row) in dearest {
-            let Estimate { value, low, high } = tariff.estimates(&row.metrics).processor();
-            columns.site.push(site as f64);
-            columns.value.push(value);
-            columns.low.push(low);
-            columns.high.push(high);
-        }
-        columns
     }
 
     /// A part of the time, without the numbers of its rows.
@@ -159,6 +136,7 @@ impl Recordings<'_> {
             zeroing: share(zeroing),
             mapping: part(mapping),
             other_faults: (knows_others && is_all).then(|| part(balance.other_faults)),
+            other_faults_variance: balance.other_faults_variance,
             recorder: balance.recorder.filter(|_| is_all).map(part),
             rest: rest.filter(|_| is_all).map(part),
             waiting: sees.switches.then(|| part(waits.waiting)),

@@ -78,10 +78,10 @@ impl Recordings<'_> {
     }
 
     /// All looks at a process's pages, by time.
-    fn looks_of(&self, pid: u32) -> Vec<LookOfResident> {
+    fn looks_of(&self, process_id: &str) -> Vec<LookOfResident> {
         let Ok(answer) = self.session().ask(&Query::of(View::List { of: List::Looks })) else { return Vec::new() };
         let Shown::List(Items::Looks { looks }) = answer.shown else { return Vec::new() };
-        let of_process = looks.into_iter().filter(|look| look.pid == pid);
+        let of_process = looks.into_iter().filter(|look| look.process_id == process_id);
         let look = |look: Look| LookOfResident { at_ns: look.at_ns, name: look.name(), rss: look.rss };
         of_process.map(look).collect()
     }
@@ -117,10 +117,11 @@ impl Recordings<'_> {
         let wastes = wastes.collect();
         ResidentSet {
             pid: of.pid,
+            id: of.process_id.clone(),
             program: of.program.to_owned(),
             allocator: of.allocator.clone(),
             at_ns: of.at_ns,
-            looks: self.looks_of(of.pid),
+            looks: self.looks_of(&of.process_id),
             rss: of.rss,
             kernel: of.kernel[1],
             swapped: of.swapped,

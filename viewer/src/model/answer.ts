@@ -30,6 +30,8 @@ export interface Metric {
     compared: boolean;
     /** The smallest difference that two recordings resolve: a share of the whole, and a number; null: none by itself. */
     resolves: [share: number, least: number] | null;
+    /** What was divided among call sites: the total, and how far a small part may be off by that, as a share of the part; null: it was not. */
+    divided?: { total: number; error: number } | null;
 }
 
 /** The column of a metric in a table that is copied. */
@@ -116,8 +118,6 @@ export interface Profile {
     frames: Frame[];
     sites: Site[];
     siteNumbers: Numbers;
-    /** Of the sites that cost most: which CPU time that is, ns, and between which. */
-    dearest: Map<number, Estimated>;
     /** Of a page; a server is asked for parts of it. */
     tree: CallTree | null;
 }
@@ -126,18 +126,19 @@ export function frameOf(profile: Profile, number: number): Frame | null {
     return number === 0 ? null : (profile.frames[number - 1] ?? null);
 }
 
-/** Where the variances of a metric's numbers stand, which add up as these do. There are none where all are exact. */
-export const varianceOf = (metric: Metric): Metric => ({ ...metric, name: `${metric.name}.variance` });
+/** What says how far a metric's numbers are off, and adds up as these do: crates/view/src/metrics.rs. */
+const BASES = ["variance", "inside", "overdrawn"] as const;
+export const basisOf = (metric: Metric, basis: (typeof BASES)[number]): Metric => ({ ...metric, name: `${metric.name}.${basis}` });
 
-/** The metrics, and the variances of those that have some. */
-export function withVariances<D extends Declared>(packs: Pack<D>[], family: D["family"], metrics: Metric[]): Metric[] {
-    return metrics.flatMap((metric) => (packs.some((pack) => pack.hasMember(family, varianceOf(metric).name)) ? [metric, varianceOf(metric)] : [metric]));
+/** The metrics, and what says how far they are off, where the packs have that. */
+export function withBases<D extends Declared>(packs: Pack<D>[], family: D["family"], metrics: Metric[]): Metric[] {
+    return metrics.flatMap((metric) => [metric, ...BASES.map((basis) => basisOf(metric, basis)).filter(({ name }) => packs.some((pack) => pack.hasMember(family, name)))]);
 }
 
 /** Columns of all metrics. Means stay sums: they are divided when they are shown. */
 export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"], metrics: Metric[]): Numbers {
     const numbers: Numbers = new Map();
-    for (const { name } of withVariances([pack], family, metrics)) {
+    for (const { name } of withBases([pack], family, metrics)) {
         const values = Float64Array.from(pack.member(family, name));
         // NaN: frees are hidden. In sums, that is nothing.
         if (values.some(Number.isNaN)) numbers.set(unknownOf(name), values.map((value) => (Number.isNaN(value) ? 1 : 0)));
@@ -206,13 +207,7 @@ export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
         return { parent, frame, others, numbers: numbersOf(pack, "tree", metrics) };
     };
     const sites = sitesOf(pack, frames);
-    return { totals, balance, memory, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), dearest: dearestOf(pack), tree: pack.has("tree.parent") ? treeOf() : null };
-}
-
-/** What the sites cost that cost most, ns. */
-export function dearestOf(pack: With<"dearest.site" | "dearest.value" | "dearest.low" | "dearest.high">): Profile["dearest"] {
-    const [value, low, high] = [pack.column("dearest.value"), pack.column("dearest.low"), pack.column("dearest.high")];
-    return new Map(Array.from(pack.column("dearest.site"), (site, at) => [site, { value: value[at]!, low: low[at]!, high: high[at]! }]));
+    return { totals, balance, memory, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), tree: pack.has("tree.parent") ? treeOf() : null };
 }
 
 /** A number of a row; `null`: not known, or a mean of nothing. */
@@ -223,11 +218,6 @@ export function valueOf(numbers: Numbers, metric: Metric, row: number): number |
     if (!metric.over) return value;
     const over = numbers.get(metric.over)?.[row] ?? 0;
     return over > 0 ? value / over : null;
-}
-
-/** The variance of a number of a row by chance; 0: it is exact. */
-export function chanceOf(numbers: Numbers, metric: Metric, row: number): number {
-    return valueOf(numbers, varianceOf(metric), row) ?? 0;
 }
 
 export function totalOf(totals: Totals, metric: Metric): number | null {
@@ -255,7 +245,7 @@ export function wholeOf({ totals, siteNumbers }: Profile, metric: Metric): { val
 /** The whole of a metric as text, with the digits that are known. */
 export function totalInWords(totals: Totals, metric: Metric): string {
     const value = totalOf(totals, metric) ?? 0;
-    const interval = metric.unit === "ns" ? undefined : totals.intervals[metric.name];
+    const interval = totals.intervals[metric.name];
     const words = interval ? known(value, ...interval, metric.unit) : number(value, metric.unit);
     if (metric.name !== "peak" || totals.peak_is === "exact") return words;
     return totals.peak_is === "at most" ? `at most ${words}` : `${words}, peaks of processes added up`;

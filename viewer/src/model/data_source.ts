@@ -32,6 +32,9 @@ export interface Recording {
     marks: boolean;
 }
 
+/** What selects a process and no other: what the list of processes says, if it is not too long. */
+export const idOf = ({ about }: Pick<Recording, "about">, { process, pid }: { process: number; pid: number }): string => about.processes[process]?.id ?? String(pid);
+
 /** What the user has added to a recording that is being made. */
 export interface Added {
     /** When, ns. */

@@ -1,5 +1,7 @@
 // Numbers as people read them: three digits and a unit.
 
+import type { Estimated } from "./packs";
+
 export type Unit = "ns" | "bytes" | "count";
 
 /** Digits of a number that is at least 1 and less than 1,000: three. */
@@ -112,14 +114,14 @@ export function byChance(value: number, variance: number): [low: number, high: n
     return [Math.max(0, Math.sqrt(events) - half) ** 2 * each, (Math.sqrt(events + 1) + half) ** 2 * each];
 }
 
-/** A number of a row: of what was sampled, the digits that are known. `variance`: 0, if it is exact. */
-export function inRow(value: number, variance: number, unit: Unit): string {
-    return known(value, ...byChance(value, variance), unit);
+/** A number of a row, with the digits that are known. */
+export function inRow({ value, low, high }: Estimated, unit: Unit): string {
+    return known(value, low, high, unit);
 }
 
-/** The same for hovering, with its error or all digits. */
-export function spelledOut(value: number, variance: number, unit: Unit): string {
-    return variance > 0 ? estimate(value, ...byChance(value, variance), unit) : exact(value, unit);
+/** The same for hovering, with all digits and its error. */
+export function spelledOut({ value, low, high }: Estimated, unit: Unit): string {
+    return low < high ? `${exact(value, unit)} (${estimate(value, low, high, unit)})` : exact(value, unit);
 }
 
 /** A part of a whole in percent, as far as the part is known: between `low` and `high`. */

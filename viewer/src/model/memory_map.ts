@@ -23,7 +23,7 @@ export interface MemoryArea {
 export interface MemoryMap {
     at: number;
     /** The process; null: none had begun then. */
-    pid: number | null;
+    process: string | null;
     processes: LiveProcess[];
     /** Bytes of a cell. */
     cell: number;
@@ -65,8 +65,8 @@ export function memoryMapOf(pack: Pack<MapPack>): MemoryMap {
         return area;
     });
     const [number, fill, site, age] = pack.all("cells.number", "cells.live", "cells.site", "cells.age");
-    const { at_ns, pid, processes, cell, live, blocks, areas_left_out } = pack.head;
-    return { at: at_ns, pid, processes, cell, live, blocks, areas, areasLeftOut: areas_left_out, sites: sitesOf(pack), number, fill, site, age };
+    const { at_ns, process, processes, cell, live, blocks, areas_left_out } = pack.head;
+    return { at: at_ns, process, processes, cell, live, blocks, areas, areasLeftOut: areas_left_out, sites: sitesOf(pack), number, fill, site, age };
 }
 
 export function memoryBlocksOf(pack: Pack<BlocksPack>): { list: MemoryBlock[]; count: number; live: number } {

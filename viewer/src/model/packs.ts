@@ -53,6 +53,7 @@ export interface Balance {
     zeroing: Estimated | null;
     mapping: Estimated;
     other_faults: Estimated | null;
+    other_faults_variance: number;
     recorder: Estimated | null;
     rest: Estimated | null;
     waiting: Estimated | null;
@@ -173,7 +174,7 @@ export interface ListedType {
 }
 
 export interface LiveProcess {
-    pid: number;
+    id: string;
     program: string;
     live: number;
 }
@@ -185,7 +186,7 @@ export interface LookOfResident {
 }
 
 export interface MapPack {
-    head: { at_ns: number; pid: number | null; processes: LiveProcess[]; cell: number; live: number; blocks: number; areas_left_out: number; damage: string[]; types: string[]; texts: string[]; };
+    head: { at_ns: number; process: string | null; processes: LiveProcess[]; cell: number; live: number; blocks: number; areas_left_out: number; damage: string[]; types: string[]; texts: string[]; };
     column: "areas.from" | "areas.cells" | "areas.live" | "areas.blocks" | "cells.number" | "cells.live" | "cells.site" | "cells.age" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.unique_module" | "frames.without_tables";
     family: never;
 }
@@ -232,6 +233,7 @@ export interface PinOfResident {
 
 export interface ProcessOfRun {
     pid: number;
+    id: string;
     process: number;
     parent: number;
     program: string;
@@ -244,7 +246,7 @@ export interface ProcessOfRun {
 
 export interface ProfilePack {
     head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[] | null; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
-    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "dearest.site" | "dearest.value" | "dearest.low" | "dearest.high" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.unique_module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
+    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.unique_module" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
     family: "sites" | "tree";
 }
 
@@ -265,6 +267,7 @@ export interface ResidentPack {
 
 export interface ResidentSet {
     pid: number;
+    id: string;
     program: string;
     allocator: string;
     at_ns: number;
@@ -293,7 +296,7 @@ export interface Slice {
 
 export interface SlicePack {
     head: { totals: Totals; balance: Balance; memory: Memory; wrappers: Wrappers | null; damage: string[]; slice: Slice; };
-    column: "sites.index" | "tree.index" | "dearest.site" | "dearest.value" | "dearest.low" | "dearest.high";
+    column: "sites.index" | "tree.index";
     family: "sites" | "tree";
 }
 

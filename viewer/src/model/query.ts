@@ -71,13 +71,13 @@ export function whenOf({ from, to }: Base): When {
     return from === null && to === null ? "all" : { span: { from_ns: ns(from), to_ns: ns(to) } };
 }
 
-/** What matches this name and nothing else. */
-const pattern = (name: string) => `^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`;
+/** A regular expression that finds this text. */
+export const literally = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
 /** The cuts of each kind. */
 function cutPatterns(selection: Selection): Partial<Record<CutKind, string>> {
     const cuts = cutsOf(selection);
-    const lines = (kind: CutKind) => cuts.filter((cut) => cut.kind === kind).map(({ of, name }) => `${of}:${pattern(name)}`);
+    const lines = (kind: CutKind) => cuts.filter((cut) => cut.kind === kind).map(({ of, name }) => `${of}:^${literally(name)}$`);
     return Object.fromEntries([...new Set(cuts.map(({ kind }) => kind))].map((kind) => [kind, lines(kind).join("\n")]));
 }
 

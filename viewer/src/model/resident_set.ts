@@ -4,6 +4,7 @@ import { framesOf, type Frame } from "./answer";
 import type { MemoryArea } from "./memory_map";
 import type { Column, Pack } from "./pack";
 import type { ResidentPack, ResidentSet } from "./packs";
+import { literally } from "./query";
 
 /** What holds memory, in the order of the balance: names of columns and of colors. */
 export const PARTS = ["live", "slack", "pinned", "free_pages", "mappings", "stacks", "globals", "files", "recorder", "other"] as const;
@@ -100,4 +101,4 @@ export function partsOf(map: PageMap, place: number): { name: PartName; bytes: n
 }
 
 /** The filter for call stacks with a function: its short name is that of no function. */
-export const filterOf = ({ qualified }: Pick<Frame, "qualified">): string => qualified.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+export const filterOf = ({ qualified }: Pick<Frame, "qualified">): string => literally(qualified);

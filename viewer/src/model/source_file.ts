@@ -1,6 +1,6 @@
 // A source file with what its lines cost: of themselves, and with all that they call.
 
-import { frameOf, numbersOf, valueOf, varianceOf, type Metric, type Numbers, type Profile } from "./answer";
+import { frameOf, numbersOf, valueOf, type Metric, type Numbers, type Profile } from "./answer";
 import type { Pack } from "./pack";
 import type { SourcePack, SourcesPack } from "./packs";
 
@@ -93,19 +93,20 @@ export function costOf(costs: Costs, metric: Metric, line: number): number | nul
 export interface FileRow {
     file: string;
     value: number;
-    /** By chance; 0: it is exact. */
-    variance: number;
+    /** Its call sites. */
+    sites: number[];
 }
 
 /** The files of call sites, by what they cost. */
 export function filesOf(profile: Profile, metric: Metric): FileRow[] {
     const main = profile.siteNumbers.get(metric.over ?? metric.name);
-    const variances = profile.siteNumbers.get(varianceOf(metric).name);
     const sums = new Map<string, FileRow>();
     for (const { frame, index } of profile.sites) {
         if (!frame?.file) continue;
-        const { value, variance } = sums.get(frame.file) ?? { value: 0, variance: 0 };
-        sums.set(frame.file, { file: frame.file, value: value + (main?.[index] ?? 0), variance: variance + (variances?.[index] ?? 0) });
+        const of = sums.get(frame.file) ?? { file: frame.file, value: 0, sites: [] };
+        of.value += main?.[index] ?? 0;
+        of.sites.push(index);
+        sums.set(frame.file, of);
     }
     return [...sums.values()].sort((a, b) => b.value - a.value || (a.file < b.file ? -1 : 1));
 }

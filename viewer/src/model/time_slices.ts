@@ -1,52 +1,70 @@
 // A page has no events: a selection of it is made of slices of time, whose sums are joined here.
 
-import { dearestOf, unknownOf, withVariances, type Metric, type Numbers, type Profile } from "./answer";
+import { unknownOf, valueOf, withBases, type Metric, type Numbers, type Profile } from "./answer";
+import { Errors, partOf, sumOf, together } from "./errors";
+import { byChance } from "./format";
 import type { Pack } from "./pack";
 import type { Balance, Estimated, SlicePack, Totals } from "./packs";
 
 export type Slice = Pack<SlicePack>;
 
-const NOTHING: Estimated = { value: 0, low: 0, high: 0 };
-
-/** Slices share prices: where one of them errs, the others err as far. */
+/** A sum of what is exact, or errs by the same prices: where it does in one slice, it does as far in the others. */
 function add(a: Estimated, b: Estimated): Estimated {
     return { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high };
-}
-
-/** What sites cost in those slices in which they are among the dearest. */
-function dearestOfAll(slices: Slice[]): Profile["dearest"] {
-    const all: Profile["dearest"] = new Map();
-    for (const slice of slices) for (const [site, one] of dearestOf(slice)) all.set(site, add(all.get(site) ?? NOTHING, one));
-    return all;
 }
 
 function both<T>(a: T | null, b: T | null, plus: (a: T, b: T) => T): T | null {
     return a === null || b === null ? null : plus(a, b);
 }
 
-function balanceOf(all: Balance[], none: Balance): Balance {
-    const first = all[0];
-    if (!first) return { ...none, processor: null, rest: null, recorder: null };
-    return all.slice(1).reduce((a, b) => ({
-        processor: both(a.processor, b.processor, add),
+const negative = ({ value, low, high }: Estimated): Estimated => ({ value: -value, low: -high, high: -low });
+
+/** Prices of faults err as far in each slice, and chance in each by itself. */
+function otherFaults(all: Balance[]): Estimated | null {
+    const chanceOf = (value: number, variance: number): Estimated => {
+        const [low, high] = byChance(value, variance);
+        return { value: 0, low: low - value, high: high - value };
+    };
+    const priced = all.map(({ other_faults: of, other_faults_variance: variance }) => {
+        const chance = of && chanceOf(of.value, variance);
+        return of && chance && { value: of.value, low: of.value - Math.sqrt(Math.max(0, (of.value - of.low) ** 2 - chance.low ** 2)), high: of.value + Math.sqrt(Math.max(0, (of.high - of.value) ** 2 - chance.high ** 2)) };
+    });
+    const sum = priced.reduce((a, b) => both(a, b, add));
+    return sum && together([sum, chanceOf(sum.value, all.reduce((sum, one) => sum + one.other_faults_variance, 0))]);
+}
+
+/** A span's costs err as those of the whole. Their sum does as the server has it: each part by itself. */
+function balanceOf(all: Balance[], whole: Balance, metrics: Metric[]): Balance {
+    if (all.length === 0) return { ...whole, processor: null, rest: null, recorder: null };
+    const part = (of: Balance, name: "allocator" | "mapping"): Estimated => {
+        const value = all.reduce((sum, one) => sum + one[name].value, 0);
+        return partOf(of[name], value, metrics.find((one) => one.name === name)?.divided);
+    };
+    const known = (name: "faults" | "zeroing" | "waiting" | "reading") => both(whole[name], all.map((of) => of[name]).reduce((a, b) => both(a, b, add)), (of, { value }) => partOf(of, value, null));
+    const [processor, other_faults, allocator, mapping] = [all.map((of) => of.processor).reduce((a, b) => both(a, b, add)), otherFaults(all), part(whole, "allocator"), part(whole, "mapping")];
+    const [faults, zeroing] = [known("faults"), known("zeroing")];
+    const explained = together([allocator, both(faults, zeroing, add), mapping, other_faults]);
+    return {
+        processor,
         plain: null,
-        allocator: add(a.allocator, b.allocator),
-        faults: both(a.faults, b.faults, add),
-        zeroing: both(a.zeroing, b.zeroing, add),
-        mapping: add(a.mapping, b.mapping),
-        other_faults: both(a.other_faults, b.other_faults, add),
-        recorder: both(a.recorder, b.recorder, add),
-        rest: both(a.rest, b.rest, add),
-        waiting: both(a.waiting, b.waiting, add),
-        reading: both(a.reading, b.reading, add),
-        sees_faults: a.sees_faults && b.sees_faults,
-    }), first);
+        allocator,
+        faults,
+        zeroing,
+        mapping,
+        other_faults,
+        other_faults_variance: all.reduce((sum, one) => sum + one.other_faults_variance, 0),
+        recorder: null,
+        rest: all.some(({ rest }) => rest === null) ? null : processor && together([processor, negative(explained)]),
+        waiting: known("waiting"),
+        reading: known("reading"),
+        sees_faults: all.every((of) => of.sees_faults),
+    };
 }
 
 /** The numbers of `rows` rows, from those that slices have of some of them. */
 function numbersOf(prefix: "sites" | "tree", rows: number, slices: Slice[], highest: Slice | undefined, metrics: Metric[]): Numbers {
     const numbers: Numbers = new Map();
-    for (const metric of withVariances(slices, prefix, metrics)) {
+    for (const metric of withBases(slices, prefix, metrics)) {
         const [sums, unknown] = [new Float64Array(rows), new Float64Array(rows)];
         const last = slices.at(-1);
         const chosen = metric.join === "sum" ? slices : metric.join === "last" ? (last ? [last] : []) : highest ? [highest] : [];
@@ -66,19 +84,20 @@ function numbersOf(prefix: "sites" | "tree", rows: number, slices: Slice[], high
     return numbers;
 }
 
-function totalsOfAll(totals: Totals[], highest: number, metrics: Metric[]): Totals {
+/** `siteNumbers`: those of the sites of the slices, whose variances add up. */
+function totalsOfAll(totals: Totals[], highest: number, whole: Totals, siteNumbers: Numbers, metrics: Metric[]): Totals {
     const values: Record<string, number | null> = {};
-    const intervals: Totals["intervals"] = {};
     for (const { name, join } of metrics) {
         const chosen = join === "sum" ? totals : totals.slice(...(join === "last" ? [-1] : [highest, highest + 1]));
-        const all = chosen.map((one): Estimated => {
-            const value = one.values[name] ?? 0;
-            const [low, high] = one.intervals[name] ?? [value, value];
-            return { value, low, high };
-        });
-        const { value, low, high } = all.reduce(add, NOTHING);
-        values[name] = chosen.some((one) => one.values[name] === null) ? null : value;
-        if (chosen.some((one) => one.intervals[name])) intervals[name] = [low, high];
+        values[name] = chosen.some((one) => one.values[name] === null) ? null : chosen.reduce((sum, one) => sum + (one.values[name] ?? 0), 0);
+    }
+    const errors = new Errors(whole, metrics);
+    const sites = [...(siteNumbers.values().next().value ?? []).keys()];
+    const ofSites = sumOf(sites, (site, metric) => valueOf(siteNumbers, metric, site));
+    const intervals: Totals["intervals"] = {};
+    for (const metric of metrics) {
+        const of = errors.of(metric, (one) => values[one.name] ?? ofSites(one));
+        if (of && of.low < of.high) intervals[metric.name] = [of.low, of.high];
     }
     return { values, intervals, peak_is: totals[highest]?.peak_is ?? "exact", processes: totals[0]?.processes ?? 0, titles: totals.at(-1)?.titles ?? {} };
 }
@@ -89,16 +108,16 @@ export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Prof
     const peak = (index: number) => totals[index]?.values["peak"] ?? 0;
     const highest = totals.reduce((best, _, index) => (peak(index) > peak(best) ? index : best), 0);
     const shape = whole.tree;
+    const siteNumbers = numbersOf("sites", whole.sites.length, slices, slices[highest], metrics);
     const there = new Set(slices.flatMap((slice) => [...slice.column("sites.index")]));
     return {
         ...whole,
-        totals: totalsOfAll(totals, highest, metrics),
-        balance: balanceOf(slices.map(({ head }) => head.balance), whole.balance),
+        totals: totalsOfAll(totals, highest, whole.totals, siteNumbers, metrics),
+        balance: balanceOf(slices.map(({ head }) => head.balance), whole.balance, metrics),
         // Resident sets are known of whole processes.
         memory: slices.length === 1 ? slices[0]!.head.memory : { resident: null, at_end: null, with_mappings: null, reserved: null },
-        dearest: dearestOfAll(slices),
         sites: whole.sites.filter(({ index }) => there.has(index)),
-        siteNumbers: numbersOf("sites", whole.sites.length, slices, slices[highest], metrics),
+        siteNumbers,
         tree: shape && { ...shape, numbers: numbersOf("tree", shape.parent.length, slices, slices[highest], metrics) },
     };
 }

@@ -1,6 +1,6 @@
 // Call trees, one level at a time: from the threads' entries inwards, or from the allocations outwards.
 
-import { unknownOf, frameOf, type CallTree, type Frame, type Metric, type Profile } from "./answer";
+import { unknownOf, frameOf, type CallTree, type Frame, type Metric, type Numbers, type Profile } from "./answer";
 import { below, isWithin } from "./paths";
 
 export interface TreeItem {
@@ -109,10 +109,10 @@ function modules(profile: Profile, tree: CallTree, main: string, reversed: boole
         });
         const value = sumsOf(main).get(label) ?? 0;
         const children = () => root().children();
-        return { ...WHOLE, key: below("", label), frame: null, label, others: 0, value, own: 0, children, valueOf: (metric) => valueIn(metric, (name) => sumsOf(name).get(label) ?? 0) };
+        return { ...WHOLE, key: below("", label), frame: null, label, others: 0, value, own: 0, children, valueOf: (metric) => valueIn(numbers, metric, (name) => sumsOf(name).get(label) ?? 0) };
     };
     const all = lazy(() => [...sumsOf(main)].filter(([, value]) => value > 0).map(([label]) => item(label)).sort(bySize));
-    return { ...WHOLE, key: "", frame: null, others: 0, value: columnOf(main)[0] ?? 0, own: 0, children: all, valueOf: (metric) => valueIn(metric, (name) => columnOf(name)[0] ?? 0) };
+    return { ...WHOLE, key: "", frame: null, others: 0, value: columnOf(main)[0] ?? 0, own: 0, children: all, valueOf: (metric) => valueIn(numbers, metric, (name) => columnOf(name)[0] ?? 0) };
 }
 
 /** The outermost nodes of a function: what it calls of its own counts once. Functions of one name are one, as in a server's answer. */
@@ -145,8 +145,9 @@ export function grouped<Item>(items: Item[], numberOf: (item: Item) => number): 
 }
 
 /** The value of a metric, of which `sum` gives the sums. */
-function valueIn(metric: Metric, sum: (name: string) => number): number | null {
-    if (!metric.known) return null;
+/** null: not known, or the tree does not have it. */
+function valueIn(numbers: Numbers, metric: Metric, sum: (name: string) => number): number | null {
+    if (!metric.known || !numbers.has(metric.name)) return null;
     const over = metric.over ? sum(metric.over) : 1;
     return over > 0 ? sum(metric.name) / over : null;
 }
@@ -168,7 +169,7 @@ function callees(profile: Profile, tree: CallTree, values: Float64Array, outermo
         children: lazy(() => grouped(inside(), (node) => frame[node]!).map(([number, nodes]) => item(below(key, number), number, nodes, () => nodes.flatMap(called))).filter((child) => child.value > 0).sort(bySize)),
         valueOf: (metric) => {
             const unknown = numbers.get(unknownOf(metric.name));
-            return unknown && nodes.every((node) => unknown[node]) ? null : valueIn(metric, (name) => sum(nodes, numbers.get(name) ?? []));
+            return unknown && nodes.every((node) => unknown[node]) ? null : valueIn(numbers, metric, (name) => sum(nodes, numbers.get(name)!));
         },
     });
     const called = (node: number) => Array.from(list.subarray(start[node]!, start[node + 1]!));
@@ -185,7 +186,7 @@ function callers(profile: Profile, tree: CallTree, values: Float64Array, outermo
     const weights = weigh(values);
     const known = new Map<string, Float64Array>();
     const weightsOf = (name: string) => {
-        const made = known.get(name) ?? weigh(numbers.get(name) ?? new Float64Array(parent.length));
+        const made = known.get(name) ?? weigh(numbers.get(name)!);
         known.set(name, made);
         return made;
     };
@@ -206,14 +207,14 @@ function callers(profile: Profile, tree: CallTree, values: Float64Array, outermo
                 return value - children().reduce((sum, child) => sum + child.value, 0);
             },
             children,
-            valueOf: (metric) => valueIn(metric, (name) => sum(ends, weightsOf(name))),
+            valueOf: (metric) => valueIn(numbers, metric, (name) => sum(ends, weightsOf(name))),
         };
     };
     const ends: Ends = (outermost ?? Array.from(parent.keys()).slice(1).filter((node) => weights[node]! > 0)).map((node) => ({ end: node, at: node }));
     const children = lazy(() => grouped(ends, ({ at }) => frame[at]!).map(([number, ends]) => item(below(prefix, number), number, ends, number === 0)).sort(bySize));
     const all: Ends = outermost ? ends : [{ end: 0, at: 0 }];
-    const total = (name: string) => sum(all, numbers.get(name) ?? []);
-    return { ...WHOLE, key: prefix, frame: null, others: 0, value: sum(all, values), own: outermost ? 0 : weights[0]!, children, valueOf: (metric) => valueIn(metric, total) };
+    const total = (name: string) => sum(all, numbers.get(name)!);
+    return { ...WHOLE, key: prefix, frame: null, others: 0, value: sum(all, values), own: outermost ? 0 : weights[0]!, children, valueOf: (metric) => valueIn(numbers, metric, total) };
 }
 
 /** The items from the root to the one with this key, or as far as there are some. What is not loaded is loaded. */

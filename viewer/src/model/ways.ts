@@ -22,7 +22,7 @@ export const hasLines = (profile: Profile, name: string): boolean => profile.sit
 export const toFunction = (name: string): Way => ({ view: "lines", group: "line", search: name, focus: "" });
 
 /** What a process, or a thread of it, allocates. */
-export const toMember = (pid: number, tid: number | null): Way => ({ view: "lines", group: "line", search: "", focus: "", process: String(pid), thread: tid === null ? "" : String(tid) });
+export const toMember = (process: string, tid: number | null): Way => ({ view: "lines", group: "line", search: "", focus: "", process, thread: tid === null ? "" : String(tid) });
 
 /** Callers of a function, and what it calls. */
 export const through = (frame: Frame): Way => ({ view: "tree", through: frame.full });

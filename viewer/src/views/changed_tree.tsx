@@ -43,7 +43,7 @@ export function Difference({ metric, children }: Props) {
     return (
         <FlameGraph
             root={root}
-            unit={metric.unit}
+            inWords={(value) => number(value, metric.unit)}
             title={`the difference of ${metric.title}`}
             search={state.search}
             grown={grown}

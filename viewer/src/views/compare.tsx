@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import { titleInRows, type Metric } from "../model/answer";
 import { naming } from "../model/columns";
 import { timeAt } from "../model/time_axis";
-import { exact, known, number, share, signedEstimate } from "../model/format";
+import { exact, inRow, share, signedEstimate } from "../model/format";
 import type { Comparison, Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { orderOf, sorted } from "../model/order";
@@ -95,11 +95,17 @@ export function Compare() {
             </label>
         </>
     );
+    // A side is known as well as the difference, or better.
+    const sided = (side: Side, at: number) => {
+        const value = found.value(side, main, at);
+        const margin = value === 0 ? 0 : found.margin(main, at);
+        return inRow({ value, low: value - margin, high: value + margin }, main.unit);
+    };
     const [size, margin, whole] = [Math.abs(by(found.total, main)), found.margin(main, found.total), found.value("before", main, found.total)];
     const said = (
         <span class="soft">
             <bdi>{before_}</bdi> before, <bdi>{after_}</bdi> after: {found.files ? main.title : titleInRows(main)} {differenceOf(found, main, found.total)}
-            {size <= margin ? ", no more than chance" : whole > 0 && size > 0 && `, ${share(size, size - margin, size + margin, whole)} of ${number(whole, main.unit)}`}
+            {size <= margin ? ", no more than chance" : whole > 0 && size > 0 && `, ${share(size, size - margin, size + margin, whole)} of ${sided("before", found.total)}`}
             {found.files ? ". Whole runs." : "."}
             {hasMargins && " ± is half of the 95 % interval."}
         </span>
@@ -108,11 +114,6 @@ export function Compare() {
     if (isGraph) return <div class="fill">{curves}<Difference metric={main}>{choices}{said}</Difference></div>;
     const others = found.metrics.filter((one) => one !== main);
     const widthOf = (one: Metric) => `minmax(${hasMargin(one) ? 176 : 124}px, 1fr)`;
-    // A side is known as well as the difference, or better. Times are wrong by the same part in every row.
-    const sided = (side: Side, at: number) => {
-        const [value, margin] = [found.value(side, main, at), main.unit === "ns" ? 0 : found.margin(main, at)];
-        return known(value, value - margin, value + margin, main.unit);
-    };
     const cells = (at: number) => (
         <>
             {(["before", "after"] as const).map((side) => (

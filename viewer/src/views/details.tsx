@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { useShown, useTree } from "../context";
 import { Door } from "../door";
-import { chanceOf, titleInRows, valueOf, varianceOf } from "../model/answer";
+import { titleInRows, valueOf } from "../model/answer";
+import { idOf } from "../model/data_source";
 import { count, counted, inRow, isolated } from "../model/format";
 import { placeOf } from "../model/names";
 import type { TreeItem } from "../model/tree";
@@ -42,10 +43,10 @@ async function pathsFrom(begins: TreeItem[]): Promise<TreeItem[][]> {
 
 /** All numbers of a row, and what calls it. */
 export function Details({ row, group }: { row: Row; group: string }) {
-    const { recording, metric, state, go } = useShown();
+    const { recording, metric, state, go, errors } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const { frame, site, member } = row;
-    const who = member?.pid != null ? toMember(member.pid, member.tid) : null;
+    const who = member?.image != null && member.pid !== null ? toMember(idOf(recording, { process: member.image, pid: member.pid }), member.tid) : null;
     const isKnown = frame !== null || who !== null || TREES.includes(group);
     const tree = useTree(isKnown ? { metric: main, columns: [main], reversed: true, through: "", by: TREES.includes(group) ? group : "", least: 0.0002 } : null, who ?? {});
     const [paths, setPaths] = useState<TreeItem[][] | null>(null);
@@ -81,11 +82,11 @@ export function Details({ row, group }: { row: Row; group: string }) {
                     {site?.type && <p>type <bdi class="code">{site.type}</bdi>{site.element > 0 && `, elements of ${site.element} B`}{site.elements > 0 && `, ${count(site.elements)} a block`}</p>}
                     <dl class="numbers-of">
                         {recording.metrics.map((one) => {
-                            const value = valueOf(row.numbers, one, row.at);
+                            const of = errors.of(one, (one) => valueOf(row.numbers, one, row.at));
                             return (
                                 <div key={one.name} title={one.help}>
                                     <dt><Door to={toMetric(one.name)}>{titleInRows(one)}</Door> <Define name={one.name} /></dt>
-                                    <dd>{value === null ? "–" : inRow(value, chanceOf(row.numbers, one, row.at), one.unit)}</dd>
+                                    <dd>{of === null ? "–" : inRow(of, one.unit)}</dd>
                                 </div>
                             );
                         })}
@@ -97,7 +98,7 @@ export function Details({ row, group }: { row: Row; group: string }) {
                     {paths?.length === 0 && <p class="soft">The paths of this row are among those that are too small for rows of their own.</p>}
                     {paths?.map((path, index) => (
                         <p key={index} class="path">
-                            <b>{inRow(path.at(-1)!.value, path.at(-1)!.valueOf(varianceOf(main)) ?? 0, main.unit)}</b>{" "}
+                            <b>{inRow(errors.around(main, path.at(-1)!.value, (one) => path.at(-1)!.valueOf(one)), main.unit)}</b>{" "}
                             {path.map((item) => (item.frame ? isolated(item.frame.function) : counted(item.others, "other call path"))).join(" ← ")}
                         </p>
                     ))}

@@ -1,6 +1,6 @@
 import { useMemo, useReducer } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { columnOf, varianceOf } from "../model/answer";
+import { columnOf } from "../model/answer";
 import { inRow, percent } from "../model/format";
 import { byFunction } from "../model/functions";
 import type { TreeItem } from "../model/tree";
@@ -19,18 +19,18 @@ export function Flame() {
 
 /** Each function once below its callers. */
 function Merged() {
-    const { recording, state, metric, source } = useShown();
+    const { recording, state, metric, source, errors } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", by: "", least: LEAST, search: state.search });
     const root = useMemo(() => (loaded.value ? (state.byLine ? loaded.value : byFunction(loaded.value)) : NOTHING), [loaded.value, state.byLine]);
     const { isByMetric, paint, colors, legend } = useModuleColors(root, metric);
-    const shown = (item: TreeItem) => inRow(item.value, item.valueOf(varianceOf(main)) ?? 0, main.unit);
+    const shown = (item: TreeItem) => inRow(errors.around(main, item.value, (one) => item.valueOf(one)), main.unit);
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     return (
         <div class="fill">
             <FlameGraph
                 root={root}
-                unit={main.unit}
+                inWords={(value) => errors.inWords(main, value)}
                 title={main.title}
                 search={state.search}
                 grown={grown}

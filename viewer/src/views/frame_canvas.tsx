@@ -7,8 +7,7 @@ import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { colorOf, useCanvas, useSize } from "../hooks";
 import type { Box } from "../model/flame_layout";
-import { number, percent } from "../model/format";
-import type { Unit } from "../model/format";
+import { percent } from "../model/format";
 import type { State } from "../model/state";
 import { save, type Column } from "../model/table_text";
 import { fitted, labelOf } from "../model/names";
@@ -35,7 +34,8 @@ const textIn = (ctx: CanvasRenderingContext2D, box: Box): string => (box.width <
 export interface Content<Item extends TreeItem> {
     /** What has all frames in it. */
     root: Item;
-    unit: Unit;
+    /** A number of the metric. */
+    inWords: (value: number) => string;
     /** What the values are of. */
     title: string;
     search: string;
@@ -79,7 +79,7 @@ interface Props<Item extends TreeItem> extends Content<Item> {
 /** What a box is called. */
 const named = ({ item, parent }: Box) => (parent || item.frame || item.label ? labelOf(item) : "all");
 
-export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, colors: names, paint, tell, columns, cells, tools, legend, empty, name, place, into, outOf, all, keys, within, hint, axis }: Props<Item>) {
+export function FrameCanvas<Item extends TreeItem>({ root, inWords, title, search, colors: names, paint, tell, columns, cells, tools, legend, empty, name, place, into, outOf, all, keys, within, hint, axis }: Props<Item>) {
     const { theme, state, go, setCopy } = useShown();
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
@@ -156,7 +156,7 @@ export function FrameCanvas<Item extends TreeItem>({ root, unit, title, search, 
         <>
             <div class="tools">
                 {tools(<Search {...(sum ? { hits: { ...sum, count: hits.length } } : {})} />)}
-                {sum && (sum.isAll || sum.value > 0) && <span class="soft">found: {sum.isAll ? "" : "at least "}{number(sum.value, unit)}, {percent(sum.value, root.value) || "0 %"} of {number(root.value, unit)}</span>}
+                {sum && (sum.isAll || sum.value > 0) && <span class="soft">found: {sum.isAll ? "" : "at least "}{inWords(sum.value)}, {percent(sum.value, root.value) || "0 %"} of {inWords(root.value)}</span>}
                 {all.isShown ? <button disabled>all</button> : <Door to={all.to} class="button">all</Door>}
                 <FrameButtons frame={inHand} />
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>

@@ -6,13 +6,15 @@ import { Code, useWords } from "../code";
 import { useShown, useTree } from "../context";
 import { Door } from "../door";
 import { colorOf, useLoaded, useSize } from "../hooks";
-import { chanceOf, shownIn, titleInRows, totalOf, wholeOf, valueOf, varianceOf, type Frame, type Metric, type Numbers, type Profile } from "../model/answer";
+import { shownIn, titleInRows, totalOf, wholeOf, valueOf, type Frame, type Metric, type Numbers, type Profile } from "../model/answer";
 import { bytes, inRow, percent, spelledOut } from "../model/format";
 import { byFunction } from "../model/functions";
+import type { Estimated } from "../model/packs";
 import { rowsOf } from "../model/patterns";
 import { costOf } from "../model/source_file";
 import { drawn, mostOf, scaleOf, stackOf, type Stack } from "../model/stacked";
 import { selectionOf } from "../model/state";
+import type { TreeItem } from "../model/tree";
 import { through, toMetric } from "../model/ways";
 import { Chart } from "./chart";
 import { toSizes } from "../model/sizes";
@@ -64,7 +66,7 @@ function About({ frame, main }: { frame: Frame; main: Metric }) {
 
 /** All metrics, of the function itself and with all that it calls; and who calls it. */
 function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: number[] }) {
-    const { recording, profile, state, go } = useShown();
+    const { recording, profile, errors, state, go } = useShown();
     const { all: isAll } = state;
     const metrics = useMemo(() => {
         const known = recording.metrics.filter((one) => one.known && totalOf(profile.totals, one));
@@ -74,6 +76,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
     const tree = useTree({ metric: main, columns: metrics, reversed: true, through: frame.qualified, by: "", least: 0.002 });
     const root = useMemo(() => tree.value && byFunction(tree.value), [tree.value]);
     const own = useMemo(() => sumsOf(profile, sites), [profile, sites.join()]);
+    const shown = (item: TreeItem) => inRow(errors.around(main, item.value, (one) => item.valueOf(one)), main.unit);
     const callers = root?.children()[0]?.children().slice(0, CALLERS) ?? [];
     return (
         <>
@@ -83,16 +86,16 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                 </thead>
                 <tbody>
                     {metrics.map((one) => {
-                        const [self, total] = [valueOf(own, one, 0), root?.valueOf(one) ?? null];
-                        const of = wholeOf(profile, one)?.value;
-                        const cell = (value: number | null, variance: number) => (
-                            <td title={value === null ? "not known" : `${spelledOut(value, variance, one.unit)}${of && !one.over ? `, ${percent(value, of) || "0 %"} of all` : ""}`}>{value === null ? "–" : inRow(value, variance, one.unit)}</td>
+                        const [self, total] = [errors.of(one, sites.length > 0 ? (one) => valueOf(own, one, 0) : () => 0), root && errors.of(one, (one) => root.valueOf(one))];
+                        const whole = wholeOf(profile, one)?.value;
+                        const cell = (of: Estimated | null) => (
+                            <td title={of === null ? "not known" : `${spelledOut(of, one.unit)}${whole && !one.over ? `, ${percent(of.value, whole) || "0 %"} of all` : ""}`}>{of === null ? "–" : inRow(of, one.unit)}</td>
                         );
                         return (
                             <tr key={one.name} class={one === main ? "main" : ""}>
                                 <th scope="row"><Door to={toMetric(one.name)}>{titleInRows(one)}</Door> <Define name={one.name} /></th>
-                                {cell(sites.length > 0 ? self : 0, sites.length > 0 ? chanceOf(own, one, 0) : 0)}
-                                {cell(total, root?.valueOf(varianceOf(one)) ?? 0)}
+                                {cell(self)}
+                                {cell(total)}
                             </tr>
                         );
                     })}
@@ -109,8 +112,8 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
                 <ul class="callers">
                     {callers.map((caller) => (
                         <li key={caller.key}>
-                            <span class="number">{inRow(caller.value, caller.valueOf(varianceOf(main)) ?? 0, main.unit)}</span>
-                            <span class="soft" title={`of ${inRow(root.value, 0, main.unit)} with what it calls`}>{percent(caller.value, root.value)}</span>
+                            <span class="number">{shown(caller)}</span>
+                            <span class="soft" title={`of ${shown(root)} with what it calls`}>{percent(caller.value, root.value)}</span>
                             {caller.frame ? <Door to={through(caller.frame)} title={caller.frame.full}><Tailed kind="code" text={caller.frame.function} /></Door> : <span class="soft">others</span>}
                         </li>
                     ))}
@@ -178,7 +181,7 @@ function Sizes({ sites }: { sites: number[] }) {
 
 /** The lines around one, and what each costs of itself. */
 function SourceAround({ file, line, metric }: { file: string; line: number; metric: Metric }) {
-    const { source, state } = useShown();
+    const { source, state, errors } = useShown();
     const selection = selectionOf(state);
     const loaded = useLoaded(JSON.stringify([selection, file]), (signal) => source.file(selection, file, signal));
     const found = loaded.value;
@@ -191,11 +194,11 @@ function SourceAround({ file, line, metric }: { file: string; line: number; metr
             <Newer of={found} />
             <ol class="around" tabIndex={0} aria-label={`source, by ${metric.title}`}>
                 {shown.map((number) => {
-                    const [cost, variance] = [costOf(found.own, metric, number), costOf(found.own, varianceOf(metric), number) ?? 0];
+                    const cost = errors.of(metric, (one) => costOf(found.own, one, number));
                     return (
                         <li key={number} class={number === line ? "chosen" : ""}>
                             <span class="soft">{number}</span>
-                            <span class="number">{cost ? inRow(cost, variance, metric.unit) : ""}</span>
+                            <span class="number">{cost?.value ? inRow(cost, metric.unit) : ""}</span>
                             <Code words={words(number)} />
                         </li>
                     );

@@ -4,7 +4,7 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { useLoaded } from "../hooks";
-import { chanceOf, columnOf, shownIn, titleInRows, totalOf, valueOf, wholeOf, type Metric } from "../model/answer";
+import { columnOf, shownIn, titleInRows, totalOf, valueOf, wholeOf, type Metric } from "../model/answer";
 import { counted } from "../model/format";
 import { PARTS, type FunctionRow, type Part } from "../model/function_costs";
 import { frameName } from "../model/names";
@@ -106,7 +106,7 @@ export function Functions() {
                                 {row.frame ? <Door to={{ through: row === rows[chosen] ? "" : row.frame.full }}><Name frame={{ ...row.frame, line: 0 }} /></Door> : <span class="soft">{nameOf(row)}</span>}
                             </div>
                             {columns.flatMap((one) => PARTS.map((part) => (
-                                <Cell key={`${one.name} ${part}`} metric={one} value={valueIn(row, one, part)} variance={chanceOf(found.numbers[part], one, row.at)} most={most.get(one)!} total={wholeOf(profile, one)?.value ?? null} isMain={false} />
+                                <Cell key={`${one.name} ${part}`} metric={one} has={(of) => valueIn(row, of, part)} most={most.get(one)!} total={wholeOf(profile, one)?.value ?? null} isMain={false} />
                             )))}
                         </>
                     )}

@@ -4,7 +4,7 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { useLoaded } from "../hooks";
-import { chanceOf, columnOf, countOfSites, numbersOf, shownIn, totalOf, valueOf, wholeOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
+import { columnOf, countOfSites, numbersOf, shownIn, totalOf, valueOf, wholeOf, type Frame, type Metric, type Numbers, type Profile, type Site } from "../model/answer";
 import { count, counted } from "../model/format";
 import { groupKey } from "../model/site_groups";
 import { frameName, siteKey, siteName } from "../model/names";
@@ -101,7 +101,7 @@ export function Lines() {
     const cells = useOnceByRow(
         (row: Row) =>
             columns.map((one) => (
-                <Cell key={one.name} metric={one} value={valueOf(row.numbers, one, row.at)} variance={chanceOf(row.numbers, one, row.at)} most={most.get(one.name) ?? 0} total={wholes.get(one.name) ?? null} isMain={false} />
+                <Cell key={one.name} metric={one} has={(of) => valueOf(row.numbers, of, row.at)} most={most.get(one.name) ?? 0} total={wholes.get(one.name) ?? null} isMain={false} />
             )),
         [columns, most, wholes],
     );

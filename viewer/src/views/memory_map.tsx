@@ -47,9 +47,9 @@ export function MemoryMap() {
                 {map.processes.length > 1 && (
                     <label class="choice">
                         process
-                        <select value={String(map.pid)} onChange={(event) => go({ process: event.currentTarget.value })}>
-                            {map.processes.map(({ pid, program, live }) => (
-                                <option key={pid} value={String(pid)}>{pid} {isolated(program)}, {bytes(live)}</option>
+                        <select value={map.process ?? ""} onChange={(event) => go({ process: event.currentTarget.value })}>
+                            {map.processes.map(({ id, program, live }) => (
+                                <option key={id} value={id}>{id} {isolated(program)}, {bytes(live)}</option>
                             ))}
                         </select>
                     </label>

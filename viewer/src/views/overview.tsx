@@ -2,8 +2,9 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { useShown } from "../context";
 import { newStale, StaleParts, useIsStale, useLoaded, type Loaded } from "../hooks";
 import { selects } from "../model/cuts";
-import { chanceOf, columnOf, countOfSites, processorOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
-import { bytes, byChance, count, counted, estimate, exact, known, percent, share as shareInWords, time } from "../model/format";
+import { columnOf, countOfSites, processorOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
+import { together, type Errors } from "../model/errors";
+import { bytes, count, counted, estimate, exact, inRow, known, percent, share as shareInWords, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
 import { Door, throughDoor } from "../door";
@@ -49,13 +50,6 @@ function partsOf(balance: Balance, metrics: Metric[]): Part[] {
         },
     ];
     return all.filter((part): part is Part => part !== null);
-}
-
-/** A sum of parts that err by themselves. */
-function together(parts: (Estimated | null)[]): Estimated {
-    const all = parts.filter((part) => part !== null);
-    const value = all.reduce((sum, part) => sum + part.value, 0);
-    return { value, low: value - Math.hypot(...all.map((part) => part.value - part.low)), high: value + Math.hypot(...all.map((part) => part.high - part.value)) };
 }
 
 /** With the digits that are known. */
@@ -223,42 +217,36 @@ function blocksOf(profile: Profile, metrics: Metric[], metric: Metric, site: Sit
 }
 
 /** Shares of costs in CPU time are of the CPU time, as in the report's first lines. Waiting is shown beside them: it takes none. */
-const CPU_TIME = ["cost", "allocator", "fault-time", "zeroing", "mapping"];
+const CPU_TIME = ["allocator", "fault-time", "mapping"];
 
 interface Share {
     whole: number;
     /** What it is a share of. */
     name: string;
     /** What a row has of it. */
-    part: (row: number) => number;
+    part: (row: number) => Estimated;
     /** The metrics of what a row waited beside it, ns. */
     waits: (row: number) => [name: string, ns: Estimated][];
 }
 
 /** What shares of a metric are of; null: a mean has none. */
-function shareOf(profile: Profile, metric: Metric, metrics: Metric[]): Share | null {
-    const of = (name: string, row: number) => {
+function shareOf(profile: Profile, errors: Errors, metric: Metric, metrics: Metric[]): Share | null {
+    const of = (name: string, row: number): Estimated => {
         const one = metrics.find((one) => one.name === name);
-        return (one && valueOf(profile.siteNumbers, one, row)) ?? 0;
+        return (one && errors.of(one, (one) => valueOf(profile.siteNumbers, one, row))) ?? { value: 0, low: 0, high: 0 };
     };
     const processor = processorOf(profile)?.value ?? null;
-    if (processor !== null && CPU_TIME.includes(metric.name)) {
-        // A row's wait errs as far as all of it.
-        const waitOf = (name: (typeof WAITS)[number], row: number): Estimated => {
-            const [value, all] = [of(name, row), profile.balance[name]];
-            const share = all && all.value > 0 ? value / all.value : 0;
-            return { value, low: all && share > 0 ? all.low * share : value, high: all && share > 0 ? all.high * share : value };
-        };
-        const waits = (row: number) => (metric.name === "cost" ? WAITS.map((name): [string, Estimated] => [name, waitOf(name, row)]) : []);
-        return { whole: processor, name: "CPU time", part: (row) => waits(row).reduce((rest, [, ns]) => rest - ns.value, of(metric.name, row)), waits };
-    }
+    if (processor !== null && metric.name === "cost")
+        return { whole: processor, name: "CPU time", part: (row) => together(CPU_TIME.map((name) => of(name, row))), waits: (row) => WAITS.map((name) => [name, of(name, row)]) };
+    const part = (row: number) => of(metric.name, row);
+    if (processor !== null && [...CPU_TIME, "zeroing"].includes(metric.name)) return { whole: processor, name: "CPU time", part, waits: () => [] };
     const whole = wholeOf(profile, metric);
-    return metric.over || whole === null ? null : { whole: whole.value, name: whole.words, part: (row) => of(metric.name, row), waits: () => [] };
+    return metric.over || whole === null ? null : { whole: whole.value, name: whole.words, part, waits: () => [] };
 }
 
 export function Overview() {
-    const { profile, answered, recording, damage, metric, setCopy } = useShown();
-    const share = shareOf(profile, metric, recording.metrics);
+    const { profile, errors, answered, recording, damage, metric, setCopy } = useShown();
+    const share = shareOf(profile, errors, metric, recording.metrics);
     // It fades by itself.
     const later = useRef(newStale());
     const worst = useMemo(() => {
@@ -276,7 +264,7 @@ export function Overview() {
                 siteName(site),
                 site.type,
                 valueOf(profile.siteNumbers, metric, site.index),
-                share && (share.part(site.index) / share.whole) * 100,
+                share && (share.part(site.index).value / share.whole) * 100,
                 valueOf(profile.siteNumbers, allocations, site.index),
             ]),
         }));
@@ -310,21 +298,15 @@ export function Overview() {
                     ) : (
                         <ol class="worst">
                             {worst.map((site) => {
-                                const value = valueOf(profile.siteNumbers, metric, site.index) ?? 0;
-                                const chance = chanceOf(profile.siteNumbers, metric, site.index);
-                                const part = share?.part(site.index) ?? value;
-                                const of = metric.name === "cost" ? profile.dearest.get(site.index) : undefined;
-                                // A page knows those of slices in which the line is among the dearest; in the others, it errs as far.
-                                const more = of && of.value > 0 ? part / of.value : 0;
-                                const [low, high] = of && more > 0 ? [of.low * more, of.high * more] : byChance(part, chance);
-                                const all = together([{ value: part, low, high }, ...(share?.waits(site.index) ?? []).map(([, ns]) => ns)]);
+                                const all = errors.of(metric, (one) => valueOf(profile.siteNumbers, one, site.index))!;
+                                const part = share?.part(site.index);
                                 return (
                                     <li key={site.index} onClick={throughDoor}>
                                         <div class="what"><Door to={toSite(site)}>{site.frame ? <Name frame={site.frame} type={site.type} inlined={site.inlined} /> : "(no stack)"}</Door>{site.frame && <FoldWrappers around={site.frame} />}</div>
                                         <div class="amount">
-                                            <span class={`bar ${metric.color}`} style={{ width: `${largest > 0 ? (value / largest) * 100 : 0}%` }} />
-                                            <b title={all.low < all.high ? estimate(value, all.low, all.high, metric.unit) : exact(value, metric.unit)}>{known(value, all.low, all.high, metric.unit)}</b>
-                                            <span class="soft">{share && `${shareInWords(part, low, high, share.whole)} of ${share.name}`}{share?.waits(site.index).map(([name, ns]) => ns.value > 0 && `, beside ${inDigits(ns)} of ${name}`)}</span>
+                                            <span class={`bar ${metric.color}`} style={{ width: `${largest > 0 ? (all.value / largest) * 100 : 0}%` }} />
+                                            <b title={spelledOut(all, metric.unit)}>{inRow(all, metric.unit)}</b>
+                                            <span class="soft">{part && share && `${shareInWords(part.value, part.low, part.high, share.whole)} of ${share.name}`}{share?.waits(site.index).map(([name, ns]) => ns.value > 0 && `, beside ${inDigits(ns)} of ${name}`)}</span>
                                             <span class="soft">{blocksOf(profile, recording.metrics, metric, site)}</span>
                                         </div>
                                     </li>

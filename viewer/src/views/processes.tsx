@@ -38,13 +38,13 @@ export function Processes() {
     }, [asked.value]);
     const rows = useMemo(() => {
         const matches = matcher(state.search);
-        return processTree(processes).filter(({ of }) => !matches || matches(null, `${of.pid} ${of.command}`));
+        return processTree(processes).filter(({ of }) => !matches || matches(null, `${of.id} ${of.command}`));
     }, [processes, state.search]);
     const end = recording.timeline.end_ns;
     useEffect(() => {
         return setCopy(() => ({
             heads: ["pid", "parent", "command", { title: "began", unit: "ns" }, { title: "ended", unit: "ns" }, "exit", ...shown.map((title) => ({ title, unit: unitOf(title) }))],
-            rows: rows.map(({ of, at }) => [String(of.pid), String(of.parent), of.command, of.began_ns, of.ended_ns, of.exit, ...shown.map((name) => memory?.(name, at) ?? null)]),
+            rows: rows.map(({ of, at }) => [of.id, String(of.parent), of.command, of.began_ns, of.ended_ns, of.exit, ...shown.map((name) => memory?.(name, at) ?? null)]),
         }));
     }, [rows, memory]);
     return (
@@ -76,11 +76,11 @@ export function Processes() {
                     rows={rows}
                     keyOf={({ at }) => at}
                     branch={({ depth }) => ({ level: depth + 1, isOpen: undefined })}
-                    chosen={rows.findIndex(({ of }) => String(of.pid) === state.process)}
+                    chosen={rows.findIndex(({ of }) => of.id === state.process)}
                     cells={({ of, at, depth }) => (
                         <>
                             <div role="gridcell" class="what" style={{ paddingLeft: `${12 + Math.min(depth, 40) * 14}px` }}>
-                                <Door to={toMember(of.pid, null)} title={of.command}><span class="soft">{of.pid}</span> <bdi class="code">{withoutFolders(of.command)}</bdi></Door>
+                                <Door to={toMember(of.id, null)} title={of.command}><span class="soft">{of.id}</span> <bdi class="code">{withoutFolders(of.command)}</bdi></Door>
                             </div>
                             {[of.began_ns, of.ended_ns].map((ns, index) => (
                                 <div key={index} role="gridcell" class={ns === null ? "number unknown" : "number"} title={ns === null ? "not known" : exact(ns, "ns")}><span class="text">{ns === null ? "–" : timeAt(ns, end / 1000)}</span></div>

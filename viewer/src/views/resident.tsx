@@ -46,7 +46,7 @@ export function ResidentView() {
             <div class="tools">
                 <LookChoice set={set} />
                 <span>
-                    {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), the recorder included, <bdi>{set.program}</bdi> {set.pid}, {set.allocator} <Define name="resident-set" />
+                    {bytes(set.rss)} in memory after {time(set.at_ns)} (kernel: {bytes(set.kernel)}), the recorder included, <bdi>{set.program}</bdi> {set.id}, {set.allocator} <Define name="resident-set" />
                 </span>
                 {set.others > 0 && <span class="soft">{counted(set.others, "other process")} with less: choose one above</span>}
                 {(state.from !== null || state.to !== null) && <span class="soft">A look is of one instant, whatever span is selected.</span>}
@@ -71,9 +71,9 @@ export function ResidentView() {
 const METRICS: Record<string, string> = { live: "resident", slack: "slack", pinned: "pinned" };
 
 /** Lines at the look that is shown: at the whole process, with blocks of all sizes. */
-function useWayTo(pid: number): (metric: string) => Way {
+function useWayTo(id: string): (metric: string) => Way {
     const { recording, state } = useShown();
-    const process = recording.about.process_count > 1 ? String(pid) : state.process;
+    const process = recording.about.process_count > 1 ? id : state.process;
     return (metric) => ({ ...toMetric(metric), process, thread: "", sizes: "", from: null, to: null });
 }
 
@@ -81,7 +81,7 @@ function useWayTo(pid: number): (metric: string) => Way {
 const through = (way: Way, frame: Frame): Way => ({ ...way, filter: filterOf(frame) });
 
 function Balance({ held: { set } }: { held: Held }) {
-    const wayTo = useWayTo(set.pid);
+    const wayTo = useWayTo(set.id);
     const wayOf = (part: string): Way => (METRICS[part] ? wayTo(METRICS[part]) : { define: "resident-set" });
     const known = set.parts.filter((part) => part.bytes !== null && part.bytes > 0);
     return (
@@ -111,7 +111,7 @@ function Balance({ held: { set } }: { held: Held }) {
 }
 
 function Pins({ held: { set, pins } }: { held: Held }) {
-    const wayTo = useWayTo(set.pid);
+    const wayTo = useWayTo(set.id);
     if (pins.length === 0) return null;
     return (
         <section class="pins">
@@ -196,7 +196,7 @@ function Globals({ held: { set } }: { held: Held }) {
 
 /** What would make it smaller, as the text report has it. */
 function WhatHelps({ held: { set, wastes } }: { held: Held }) {
-    const wayTo = useWayTo(set.pid);
+    const wayTo = useWayTo(set.id);
     if (wastes.length === 0 && set.on_wastes.length === 0) return null;
     return (
         <section class="wastes">
@@ -229,7 +229,7 @@ function WhatHelps({ held: { set, wastes } }: { held: Held }) {
 
 function Canvas({ held: { set, map } }: { held: Held }) {
     const { go, theme } = useShown();
-    const wayTo = useWayTo(set.pid);
+    const wayTo = useWayTo(set.id);
     const { holder, canvas, width, layout, at, setAt, hit, keys } = useCells(map.areas, LABEL);
     useCanvas(canvas, { width, height: layout.height }, (ctx) => draw(ctx, map, layout, at), [map, layout, theme, at]);
 

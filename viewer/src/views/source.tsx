@@ -3,8 +3,9 @@ import { Code, useWords } from "../code";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { ROW, useLoaded, useRows } from "../hooks";
-import { columnOf, varianceOf, totalInWords, type Metric } from "../model/answer";
+import { columnOf, totalInWords, valueOf, type Metric } from "../model/answer";
 import { counted, inRow, percent, spelledOut } from "../model/format";
+import { sumOf } from "../model/errors";
 import { fileName } from "../model/names";
 import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
 import { selectionOf } from "../model/state";
@@ -43,6 +44,7 @@ interface FilesProps {
 }
 
 function Files({ files, file, metric }: FilesProps) {
+    const { profile, errors } = useShown();
     const scroller = useRef<HTMLElement>(null);
     const { items, height } = useRows(scroller, files.length);
     const most = files[0]?.value ?? 0;
@@ -52,12 +54,13 @@ function Files({ files, file, metric }: FilesProps) {
                 {items.map(({ index, start }) => {
                     const one = files[index];
                     if (!one) return null;
+                    const of = errors.around(metric, one.value, sumOf(one.sites, (site, metric) => valueOf(profile.siteNumbers, metric, site)));
                     return (
                         <li key={one.file} style={{ transform: `translateY(${start}px)`, height: `${ROW}px` }}>
-                            <Door to={{ file: one.file, line: 0 }} aria-current={one.file === file ? "true" : undefined} title={`${one.file}: ${spelledOut(one.value, one.variance, metric.unit)}`}>
+                            <Door to={{ file: one.file, line: 0 }} aria-current={one.file === file ? "true" : undefined} title={`${one.file}: ${spelledOut(of, metric.unit)}`}>
                                 <span class={`bar ${metric.color}`} style={{ width: `${most > 0 ? (one.value / most) * 100 : 0}%` }} />
                                 <bdi>{fileName(one.file)}</bdi>
-                                <span class="soft">{inRow(one.value, one.variance, metric.unit)}</span>
+                                <span class="soft">{inRow(of, metric.unit)}</span>
                             </Door>
                         </li>
                     );
@@ -74,7 +77,7 @@ function numbersOf(source: SourceFile): number[] {
 }
 
 function File({ file, metric }: { file: string; metric: Metric }) {
-    const { source, profile, recording, state, go, setCopy } = useShown();
+    const { source, profile, errors, recording, state, go, setCopy } = useShown();
     const scroller = useRef<HTMLDivElement>(null);
     const selection = selectionOf(state);
     const loaded = useLoaded(JSON.stringify([selection, file]), (signal) => source.file(selection, file, signal));
@@ -91,8 +94,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     const matches = useMemo(() => matcher(state.search), [state.search]);
     const textOf = (line: number) => (found?.lines ? found.lines[line - 1] : found?.functions.get(line)) ?? "";
     const words = useWords(file, found?.lines ?? null);
-    const sum = useMemo(() => lines.reduce((sum, line) => sum + (own(line) ?? 0), 0), [lines, found, metric]);
-    const variance = useMemo(() => lines.reduce((sum, line) => sum + ((found && costOf(found.own, varianceOf(metric), line)) ?? 0), 0), [lines, found, metric]);
+    const sum = useMemo(() => errors.of(metric, sumOf(lines, (line, one) => found && costOf(found.own, one, line)))!, [lines, found, metric, errors]);
 
     // A new file shows the line that was asked for, or the one that costs most.
     useEffect(() => {
@@ -143,7 +145,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                 <h2>
                     <bdi class="code">{file}</bdi>{state.line > 0 && `:${state.line}`}
                 </h2>
-                <span class="soft">{inRow(sum, variance, metric.unit)}{total > 0 && `, ${percent(sum, total)} of ${totalInWords(profile.totals, metric)}`} {metric.title}</span>
+                <span class="soft">{inRow(sum, metric.unit)}{total > 0 && `, ${percent(sum.value, total)} of ${totalInWords(profile.totals, metric)}`} {metric.title}</span>
                 <EditorLink file={file} line={state.line || costliest()} />
             </div>
             <Newer of={found} />
@@ -169,7 +171,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
                             if (line === undefined) return null;
                             const cell = (one: Metric, of: "own" | "through", isMain: boolean) => {
                                 const value = costOf(found[of], one, line);
-                                return value === null ? <div role="cell" class="number" /> : <Cell metric={one} value={value} variance={costOf(found[of], varianceOf(one), line) ?? 0} most={one === metric ? most : 0} total={one === metric ? total : null} isMain={isMain} />;
+                                return value === null ? <div role="cell" class="number" /> : <Cell metric={one} has={(one) => costOf(found[of], one, line)} most={one === metric ? most : 0} total={one === metric ? total : null} isMain={isMain} />;
                             };
                             const isFound = matches?.(null, textOf(line));
                             return (

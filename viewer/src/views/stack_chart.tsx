@@ -2,6 +2,8 @@ import { useCallback, useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
+import { basisOf } from "../model/answer";
+import { idOf } from "../model/data_source";
 import { counted, inRow, percent, time } from "../model/format";
 import { placed, stackChartOf, threadName, type Bar, type StackChart as Chart } from "../model/stack_chart";
 import { selectionOf } from "../model/state";
@@ -56,12 +58,12 @@ function lengthOf({ lengths: [least, most] }: Chart): string {
 }
 
 function Drawn({ chart, tools }: { chart: Chart; tools: preact.ComponentChildren }) {
-    const { metric, recording, state, go } = useShown();
+    const { metric, recording, state, go, errors } = useShown();
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const { root, thread, others } = chart;
     const { isByMetric, paint, colors, legend } = useModuleColors(root, metric);
     const place = useCallback((width: number) => placed(chart, width), [chart]);
-    const shown = ({ value, variance }: Bar) => inRow(value, variance, main.unit);
+    const shown = ({ value, variance }: Bar) => inRow(errors.around(main, value, ({ name }) => (name === basisOf(main, "variance").name ? variance : null)), main.unit);
     const near = (root.to - root.from) / 1000;
     const axis = useMemo(() => axisOf(root.from, root.to, TICKS), [chart]);
     const share = (ns: number) => (ns - root.from) / Math.max(1, root.to - root.from);
@@ -70,7 +72,7 @@ function Drawn({ chart, tools }: { chart: Chart; tools: preact.ComponentChildren
             <FrameCanvas
                 root={root}
                 name="stack chart"
-                unit={main.unit}
+                inWords={(value) => errors.inWords(main, value)}
                 title={main.title}
                 search={state.search}
                 colors={colors}
@@ -96,7 +98,7 @@ function Drawn({ chart, tools }: { chart: Chart; tools: preact.ComponentChildren
                         {search}
                         <span class="soft">
                             {counted(chart.count, "column")} {lengthOf(chart)}: the calls with most {main.title} in each, drawn through gaps that they surround.
-                            {others > 0 && <> Of <Door to={{ ...toMember(thread.pid, thread.tid), view: "flame" }}>{threadName(thread)}</Door>, which has most; <Door to={{ view: "threads" }}>{counted(others, "other thread")}</Door> with some.</>}
+                            {others > 0 && <> Of <Door to={{ ...toMember(idOf(recording, thread), thread.tid), view: "flame" }}>{threadName(thread)}</Door>, which has most; <Door to={{ view: "threads" }}>{counted(others, "other thread")}</Door> with some.</>}
                         </span>
                     </>
                 )}

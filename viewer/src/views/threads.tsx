@@ -3,14 +3,15 @@ import { useShown } from "../context";
 import { Door, useWay } from "../door";
 import { colorOf, ROW, useCanvas, useLoaded, useSize } from "../hooks";
 import { selects } from "../model/cuts";
+import { idOf } from "../model/data_source";
 import { timeAt } from "../model/time_axis";
 import { orderOf, sorted, type Order } from "../model/order";
 import { grouped } from "../model/tree";
 import { toMember, toSpan } from "../model/ways";
 import type { Pack } from "../model/pack";
-import type { GroupsPack, LaneOfThread, LanesPack, Member } from "../model/packs";
+import type { Estimated, GroupsPack, LaneOfThread, LanesPack, Member } from "../model/packs";
 import { numbersOf, valueOf, type Metric } from "../model/answer";
-import { count, counted, exact, isolated, percent, time } from "../model/format";
+import { count, counted, inRow, isolated, percent, spelledOut, time } from "../model/format";
 import { selectionOf } from "../model/state";
 import { Define, Empty, Pending, SortHead } from "../widgets";
 import { Table } from "../table";
@@ -22,6 +23,9 @@ const KINDS = [
     ["waiting", "waiting"],
     ["off", "off the CPU"],
 ] as const;
+
+/** The metrics of times that are estimates; those of a thread err as these do. */
+const ESTIMATED: Partial<Record<Kind, string>> = { allocator: "allocator", faulting: "fault-time", waiting: "waiting" };
 
 /** Height of a lane, pixels. */
 const LANE = 22;
@@ -96,7 +100,7 @@ function rowsOf(lanes: LaneOfThread[], sums: Map<string, Sum>, order: Order, isA
 }
 
 function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }) {
-    const { theme, state, recording, setCopy } = useShown();
+    const { theme, state, recording, errors, setCopy } = useShown();
     const { lanes: threads, sees_switches: sees, times_faults, interval_ns: interval, start_ns: start, count: total, waits: waitCount } = pack.head;
     const isKnown = { allocator: true, faulting: times_faults, waiting: sees, off: sees };
     const intervals = pack.column("lanes.alive").length / threads.length;
@@ -120,13 +124,13 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     useEffect(() => {
         return setCopy(() => ({
             heads: ["thread", "process", ...["there", "allocator", ...KINDS.slice(1).map(([, title]) => title)].map((title) => ({ title, unit: "ns" as const })), "waited for"],
-            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, String(thread.pid), sumOf(index).alive, ...KINDS.map(([name]) => (isKnown[name] ? sumOf(index)[name] : null)), forWhom(index).join(", ")]),
+            rows: threads.map((thread, index) => [`${thread.tid ?? ""} ${thread.name ?? ""}`, idOf(recording, thread), sumOf(index).alive, ...KINDS.map(([name]) => (isKnown[name] ? sumOf(index)[name] : null)), forWhom(index).join(", ")]),
         }));
     }, [pack, sums]);
     /** By process: what it executed, one after the other. */
     const programs = useMemo(() => {
         const all = new Map<number, Set<string>>();
-        for (const { pid, program } of recording.about.processes.toSorted((a, b) => a.began_ns - b.began_ns)) all.set(pid, (all.get(pid) ?? new Set()).add(program));
+        for (const { process, program } of recording.about.processes.toSorted((a, b) => a.began_ns - b.began_ns)) all.set(process, (all.get(process) ?? new Set()).add(program));
         return all;
     }, [recording]);
     const hasWaits = sees && waits.length > 0;
@@ -144,7 +148,11 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     const end = recording.timeline.end_ns;
     const [from, to] = [Math.max(start, state.left ?? 0), Math.min(start + interval * intervals, state.right ?? end)];
     const isPart = state.from !== null || state.to !== null;
-    const title = (name: "alive" | (typeof KINDS)[number][0], sum: Sum) => (name !== "alive" && !isKnown[name] ? "not known: the kernel did not show it" : `${exact(sum[name], "ns")}${name === "alive" ? "" : `, ${percent(sum[name], sum.alive)} of ${time(sum.alive)}`}`);
+    const estimated = (name: Kind, { [name]: value }: Sum): Estimated => {
+        const metric = recording.metrics.find((one) => one.name === ESTIMATED[name]);
+        return metric ? errors.around(metric, value, () => null) : { value, low: value, high: value };
+    };
+    const title = (name: Kind, sum: Sum) => (name !== "alive" && !isKnown[name] ? "not known: the kernel did not show it" : `${spelledOut(estimated(name, sum), "ns")}${name === "alive" ? "" : `, ${percent(sum[name], sum.alive)} of ${time(sum.alive)}`}`);
     return (
         <div class="fill">
             <div class="tools">
@@ -182,21 +190,22 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                 rows={rows}
                 heights={heights}
                 keyOf={({ process, lane }) => lane ?? `process ${process}`}
-                cells={({ pid, lane, isProcess, sum }) => {
+                cells={({ process, pid, lane, isProcess, sum }) => {
+                    const id = idOf(recording, { process, pid });
                     const thread = lane === null ? null : threads[lane]!;
                     return (
                         <>
                             <div role="cell" class="what">
                                 {thread && !isProcess ? (
-                                    <Door to={toMember(pid, thread.tid)} title="Show what this thread allocates"><bdi class="cut">{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft cut">{thread.tid} of {pid}</span></Door>
+                                    <Door to={toMember(id, thread.tid)} title="Show what this thread allocates"><bdi class="cut">{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft cut">{thread.tid} of {id}</span></Door>
                                 ) : (
-                                    <Door to={toMember(pid, null)} title="Show what this process allocates"><b class="name">{pid} <bdi class="cut">{[...(programs.get(pid) ?? [])].join(", then ")}</bdi></b></Door>
+                                    <Door to={toMember(id, null)} title="Show what this process allocates"><b class="name">{id} <bdi class="cut">{[...(programs.get(process) ?? [])].join(", then ")}</bdi></b></Door>
                                 )}
                             </div>
                             <div role="cell" class="number" title={title("alive", sum)}><span class="text">{time(sum.alive)}</span></div>
                             {KINDS.map(([name]) => (
                                 <div key={name} role="cell" class={isKnown[name] ? "number" : "number unknown"} title={title(name, sum)}>
-                                    <span class="text">{isKnown[name] ? time(sum[name]) : "–"}</span>
+                                    <span class="text">{isKnown[name] ? inRow(estimated(name, sum), "ns") : "–"}</span>
                                 </div>
                             ))}
                             {hasWaits && <div role="cell" title={lane === null ? "" : forWhom(lane).join("\n")}><bdi class="cut">{lane !== null && forWhom(lane).slice(0, 2).join(", ")}</bdi></div>}

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { useFitting } from "../columns";
 import { useShown, useTree } from "../context";
-import { columnOf, shownIn, varianceOf, type Frame, type Metric } from "../model/answer";
+import { columnOf, shownIn, type Frame, type Metric } from "../model/answer";
 import { naming } from "../model/columns";
 import { counted } from "../model/format";
 import { FrameButtons, useInHand } from "../frame_in_hand";
@@ -260,7 +260,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
                                 )}
                             </div>
                             {columns.map((one, column) => (
-                                <Cell key={one.name} metric={one} value={item.valueOf(one)} variance={item.valueOf(varianceOf(one)) ?? 0} most={whole(one)} total={whole(one)} isMain={column === 0} />
+                                <Cell key={one.name} metric={one} has={(of) => item.valueOf(of)} most={whole(one)} total={whole(one)} isMain={column === 0} />
                             ))}
                         </>
                     )}

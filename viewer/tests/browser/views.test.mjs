@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { MEMTOLL, afterEarly, html, recordings, report, run } from "./recordings.mjs";
-import { VIEWS, becomes, breaches, numbersOf, open, show, start, viewed } from "./viewer.mjs";
+import { VIEWS, becomes, breaches, numbersOf, open, show, start, tableRows, viewed } from "./viewer.mjs";
 
 for (const [name, themes] of Object.entries({ phases: ["light", "dark"], git: ["light"], python: ["dark"] })) {
     test(`${name}: every view is there and accessible: ${themes.join(", ")}`, async () => {
@@ -88,6 +88,24 @@ test("numbers of what was sampled have the digits that are known, as in the repo
         assert.deepEqual(problems, []);
         await close();
     }
+});
+
+test("rows show the digits of times that are known, as the report does", async (t) => {
+    const [rows, titles] = [8, ["cost", "allocator", "fault time", "mapping"]];
+    const table = run(MEMTOLL, "report", "--no-debuginfod", recordings.git, "--metric", "cost", "-n", String(rows)).split("\n");
+    // Columns end where their headings do. A report leaves out what is nothing.
+    const ends = [...table[0].matchAll(/\S+( \S+)*/g)].map((head) => ({ title: head[0], end: head.index + head[0].length }));
+    const told = table.slice(1, 1 + rows).map((line) => titles.map((title) => {
+        const at = ends.findIndex((head) => head.title === title);
+        return line.slice(at > 0 ? ends[at - 1].end : 0, ends[at].end).trim() || "0";
+    }));
+    const { page, problems } = await viewed(t, "git", "view=lines&metric=cost");
+    await tableRows(page).nth(rows).waitFor();
+    const heads = await page.locator('main [role="columnheader"]').allInnerTexts();
+    const cells = await tableRows(page).evaluateAll((all, rows) => all.slice(0, rows).map((row) => [...row.children].map((cell) => cell.querySelector(".text")?.textContent ?? "")), rows);
+    const shown = cells.map((row) => titles.map((title) => row[heads.findIndex((head) => head.startsWith(title))]));
+    assert.deepEqual(shown, told, table.join("\n"));
+    assert.deepEqual(problems, []);
 });
 
 test("everything is reachable by key", async () => {

@@ -30,12 +30,13 @@ test("errors are told, and exact values have none", () => {
 
 test("of what is sampled, a row has the digits that are known", () => {
     // The cases of crates/analysis/src/sampling_error.rs and crates/metrics/src: one of 17 faults was seen.
-    expect(inRow(357, 357 * 16, "count")).toBe("360");
-    expect(spelledOut(357, 357 * 16, "count")).toBe("360 ± 180");
-    expect(inRow(417, 0, "count")).toBe("417");
-    expect(spelledOut(417, 0, "count")).toBe("417");
-    expect(inRow(17 * 4096, 17 * 16 * 4096 ** 2, "bytes")).toBe("100 KiB");
-    expect(inRow(0, 4e6, "count")).toBe("< 4,000");
+    const of = (value: number, variance: number) => { const [low, high] = byChance(value, variance); return { value, low, high }; };
+    expect(inRow(of(357, 357 * 16), "count")).toBe("360");
+    expect(spelledOut(of(357, 357 * 16), "count")).toBe("357 (360 ± 180)");
+    expect(inRow(of(417, 0), "count")).toBe("417");
+    expect(spelledOut(of(417, 0), "count")).toBe("417");
+    expect(inRow(of(17 * 4096, 17 * 16 * 4096 ** 2), "bytes")).toBe("100 KiB");
+    expect(inRow(of(0, 4e6), "count")).toBe("< 4,000");
     expect(known(12.3e6, 9.1e6, 15.5e6, "ns")).toBe("12 ms");
     expect([share(357, ...byChance(357, 357 * 16), 1000), share(357, 357, 357, 1000)]).toEqual(["36 %", "35.7 %"]);
     const [low, high] = byChance(1000 * 7, 1000 * 49);

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { chanceOf, countOfSites, type Metric, type Profile, type Site } from "../../src/model/answer";
+import { basisOf, countOfSites, valueOf, type Metric, type Profile, type Site } from "../../src/model/answer";
 import { Damage } from "../../src/model/damage";
 import { asCsv, asMarkdown, asText, type TextTable } from "../../src/model/table_text";
 import { packed } from "./packed";
 import type { PatternsPack, SlicePack } from "../../src/model/packs";
+import { byChance } from "../../src/model/format";
 import { joined, type Slice } from "../../src/model/time_slices";
 import { fromHash, START, toHash, type State } from "../../src/model/state";
 import { cellFrom, cellsOf, cellText, countIn, fewestOf, gridOf, lifetimeText, sizeText, stepOf } from "../../src/model/size_lifetime";
@@ -39,14 +40,12 @@ test("slices add up, the last one says what is live, the highest one what was at
     const metric = (name: string, join: Metric["join"]): Metric => ({ name, title: name, unit: "bytes", help: "", origin: "", known: true, join, color: "", lists: [], over: null, compared: false, resolves: null });
     const metrics = [metric("bytes", "sum"), metric("live", "last"), metric("peak", "highest")];
     const part = (value: number) => ({ value, low: value - 3, high: value + 4 });
-    const balance = { processor: part(10), plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), recorder: null, rest: part(5), waiting: part(2), reading: part(0), sees_faults: true };
+    const balance = { processor: part(10), plain: null, allocator: part(1), faults: part(1), zeroing: part(1), mapping: part(1), other_faults: part(1), other_faults_variance: 0, recorder: null, rest: part(5), waiting: part(2), reading: part(0), sees_faults: true };
     const slice = (at: number, values: Record<string, number>, index: number[], columns: Record<string, number[]>): Slice =>
         packed<SlicePack>(
             { totals: { values, intervals: { cost: [0, 2] }, peak_is: "exact", processes: 1 }, balance, slice: { from_ns: at, to_ns: at + 1 } },
             [
                 ...["tree", "sites"].flatMap((prefix) => [[`${prefix}.index`, "u8", index], ...Object.entries(columns).map(([name, values]) => [`${prefix}.${name}`, "f64", values])] as [string, "u8" | "f64", number[]][]),
-                ["dearest.site", "u8", index],
-                ...["value", "low", "high"].map((name, more): [string, "f64", number[]] => [`dearest.${name}`, "f64", index.map((site) => 10 * site + more)]),
             ],
         );
     const [sampled, exactly] = [{ "bytes.variance": [30, 20] }, {}];
@@ -54,7 +53,8 @@ test("slices add up, the last one says what is live, the highest one what was at
         slice(0, { bytes: 5, live: 4, peak: 5 }, [0, 2], { bytes: [3, 2], live: [4, 0], peak: [3, 2], ...sampled }),
         slice(1, { bytes: 7, live: 1, peak: 4 }, [0, 1], { bytes: [6, 1], live: [0, 1], peak: [4, 0], ...exactly }),
     ];
-    const whole = { sites: [0, 1, 2, 3].map((index) => ({ index })), balance, tree: { parent: new Uint8Array(3) } } as unknown as Profile;
+    const totals = { values: {}, intervals: {} };
+    const whole = { sites: [0, 1, 2, 3].map((index) => ({ index })), totals, balance, tree: { parent: new Uint8Array(3) } } as unknown as Profile;
     const both = joined(whole, slices, metrics);
     expect(both.totals.values).toEqual({ bytes: 12, live: 1, peak: 5 });
     expect([...both.siteNumbers.get("bytes")!]).toEqual([9, 1, 2, 0]);
@@ -62,15 +62,17 @@ test("slices add up, the last one says what is live, the highest one what was at
     // A call site without events in the slices is not there.
     expect([both, joined(whole, slices.slice(1), metrics)].map(({ sites }) => sites.map(({ index }) => index))).toEqual([[0, 1, 2], [0, 1]]);
     // Variances add up as numbers do; where all is exact, there are none.
-    expect([0, 1, 2].map((row) => chanceOf(both.siteNumbers, metrics[0]!, row))).toEqual([30, 0, 20]);
-    expect(chanceOf(both.siteNumbers, metrics[1]!, 0)).toBe(0);
+    expect([0, 1, 2].map((row) => valueOf(both.siteNumbers, basisOf(metrics[0]!, "variance"), row))).toEqual([30, 0, 20]);
     expect(joined(whole, slices.slice(1), metrics).siteNumbers.has("bytes.variance")).toBe(false);
     expect([...both.tree!.numbers.get("peak")!]).toEqual([3, 0, 2]);
-    // Where prices err in one slice, they err in the others.
-    expect(both.dearest.get(0)).toEqual({ value: 0, low: 2, high: 4 });
-    expect(both.dearest.get(2)).toEqual({ value: 20, low: 21, high: 22 });
+    // What was sampled errs by the variance of all its rows together.
+    expect(both.totals.intervals).toEqual({ bytes: byChance(12, 50) });
     expect(both.balance.processor).toEqual({ value: 20, low: 14, high: 28 });
-    expect(both.balance.rest).toEqual({ value: 10, low: 4, high: 18 });
+    // Two of the 1 ± 3 or 4 of the whole err twice as far; the rest, as all of its parts by themselves.
+    expect(both.balance.mapping).toEqual({ value: 2, low: -4, high: 10 });
+    const [below, above] = [Math.hypot(6, 8, 16, 8, 8), Math.hypot(8, 6, 12, 6, 6)];
+    const { value, low, high } = both.balance.rest!;
+    expect([value, low, high].map(Math.fround)).toEqual([10, 10 - below, 10 + above].map(Math.fround));
     expect(joined(whole, [], metrics).totals.values["bytes"]).toBe(0);
 });
 

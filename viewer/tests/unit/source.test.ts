@@ -20,7 +20,7 @@ test("a page tells what lines cost, of themselves and with what they call", () =
     expect(file.isNewer).toBe(true);
     expect([1, 5, 9].map((line) => costOf(file.own, metric, line))).toEqual([10, 60, null]);
     expect([1, 5, 9].map((line) => costOf(file.through, metric, line))).toEqual([100, 90, null]);
-    expect(filesOf(profile, metric)).toEqual([{ file: "/a.c", value: 70, variance: 0 }, { file: "/b.c", value: 30, variance: 0 }]);
+    expect(filesOf(profile, metric)).toEqual([{ file: "/a.c", value: 70, sites: [0, 1] }, { file: "/b.c", value: 30, sites: [2] }]);
     const other = sourceFileIn(profile, "__proto__", {});
     expect(other.lines).toBe(null);
     expect(other.why).toContain("--sources");

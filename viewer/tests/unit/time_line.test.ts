@@ -38,7 +38,7 @@ test("a sign stands where its instant is, with its name on the side that has roo
 });
 
 test("a process stands below the one that started it, and what it executes below itself", () => {
-    const process = (pid: number, parent: number, began_ns: number, process: number): ProcessOfRun => ({ pid, process, parent, began_ns, program: "", command: "", ended_ns: null, exit: "", threads: 1 });
+    const process = (pid: number, parent: number, began_ns: number, process: number): ProcessOfRun => ({ id: String(pid), pid, process, parent, began_ns, program: "", command: "", ended_ns: null, exit: "", threads: 1 });
     // 10 forks 20 and 30; 20 executes another program, which forks 40. 50 was started by a process that was not recorded. 20 ends, and 10
     // starts another process that gets this id.
     const all = [process(10, 1, 0, 0), process(20, 10, 5, 1), process(30, 10, 6, 2), process(20, 10, 7, 1), process(40, 20, 8, 4), process(50, 3, 9, 5), process(20, 10, 10, 6)];

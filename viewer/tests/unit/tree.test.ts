@@ -118,3 +118,10 @@ test("a page says how much lies in call paths whose functions it does not hold",
     expect([unnamed(profile(), metric("n")), unnamed(profile(), metric("freed")), unnamed(profile(), metric("nothing"))]).toEqual([1, 0, 0]);
     expect(unnamed({ ...profile(), tree: null }, metric("n"))).toBe(0);
 });
+
+test("what a page does not have of a branch is not known", () => {
+    for (const [reversed, by] of [[false, ""], [true, ""], [false, "module"]] as const) {
+        const root = treeOf(profile(), metric("n"), reversed, "", by);
+        for (const item of [root, root.children()[0]!]) expect([item.valueOf(metric("n.variance")), item.valueOf(metric("n"))]).toEqual([null, item.value]);
+    }
+});

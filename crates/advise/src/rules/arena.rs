@@ -104,9 +104,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::count(pattern.most_live)
     ));
     evidence.say(format!(
-        "they die together: {} are released one after the other with no allocation in between, {} are never released",
+        "they die together: {} {} released one after the other with no allocation in between, {} {} never released",
         format::count(pattern.in_bulk),
-        format::count(pattern.kept)
+        format::are(pattern.in_bulk),
+        format::count(pattern.kept),
+        format::are(pattern.kept)
     ));
     let headers = pattern.heap_bytes.saturating_sub(pattern.bytes);
     evidence.say(format!(

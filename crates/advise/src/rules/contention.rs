@@ -7,6 +7,7 @@ use crate::range::Range;
 use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::detectors::is_much_waiting;
+use memtoll_analysis::tariff::waits;
 use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_trace::ids::Bytes;
@@ -35,7 +36,7 @@ pub fn find(facts: &Facts) -> Vec<Draft> {
     let (pattern, evidence) = (&site.pattern, &mut draft.evidence);
     evidence.say(format!(
         "threads wait {} for each other in the allocator, {} of it here",
-        format::seconds(waiting / 1e9),
+        waits(waiting).time_with_error(),
         format::percent(site.costs.waiting as u64, waiting as u64)
     ));
     evidence.number("waiting_ns", waiting);

@@ -55,7 +55,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::count(pattern.most_live)
     ));
     if metrics.temporary > 0 {
-        evidence.say(format!("{} are freed before the thread's next allocation", format::count(metrics.temporary)));
+        let (number, are) = (format::count(metrics.temporary), format::are(metrics.temporary));
+        evidence.say(format!("{number} {are} freed before the thread's next allocation"));
     }
     let largest = pattern.quantile(1.0).max(1);
     evidence.number("blocks", acquired as f64);

@@ -9,6 +9,7 @@ use crate::savings::Saves;
 use crate::site::Site;
 use memtoll_analysis::c_library_blocks::entered;
 use memtoll_analysis::detectors::are_many_null_frees;
+use memtoll_analysis::tariff::waits;
 use memtoll_model::StackId;
 use memtoll_text::format;
 use memtoll_trace::ids::Bytes;
@@ -76,7 +77,7 @@ fn merge(facts: &Facts, mut same: Vec<Draft>, called: Option<Place>) -> Draft {
         Some(place) => format!(
             "{first} by {}, which {from} {}: it ends with a jump to free, so stacks have no frame of it",
             place.function,
-            if same.len() == 1 { "calls" } else { "call" }
+            format::plural(same.len() as u64, "calls", "call")
         ),
         None => format!("{first} from {from} of one file: they may call one function that ends with a jump to free"),
     };
@@ -121,7 +122,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     if site.costs.waiting > 0.0 {
         evidence.say(format!(
             "threads wait {} in these calls: this allocator takes its lock before it looks",
-            format::seconds(site.costs.waiting / 1e9)
+            waits(site.costs.waiting).time_with_error()
         ));
         evidence.number("waiting_ns", site.costs.waiting);
     }

@@ -81,10 +81,10 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let evidence = &mut draft.evidence;
     evidence.say(format!(
         "{grown} {} in {}{} and {} {}",
-        if pattern.instances == 1 { "grows" } else { "grow" },
+        format::plural(pattern.instances, "grows", "grow"),
         format::counted(pattern.steps, "step"),
         if in_place > 0 { format!(", {} of them in place,", format::count(in_place)) } else { String::new() },
-        if pattern.instances == 1 { "copies" } else { "copy" },
+        format::plural(pattern.instances, "copies", "copy"),
         format::bytes(pattern.copied_bytes)
     ));
     let size = |bytes: u64| match site.row.element {

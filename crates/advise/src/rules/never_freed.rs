@@ -37,10 +37,12 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     let mut draft = Draft::of(index);
     let others = match metrics.freed() {
         0 => String::new(),
-        _ if pattern.longest_life == 0 => "; the others are freed at once".to_owned(),
-        _ => {
+        freed if pattern.longest_life == 0 => {
+            format!("; {} freed at once", format::plural(freed, "the other is", "the others are"))
+        }
+        freed => {
             let longest = format::seconds(facts.tariff.ns(pattern.longest_life as f64) / 1e9);
-            format!("; the others live {longest} at most")
+            format!("; {} {longest} at most", format::plural(freed, "the other lives", "the others live"))
         }
     };
     draft.evidence.say(format!(
@@ -70,7 +72,8 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.evidence.number("never_freed", kept as f64);
     draft.evidence.number("blocks", blocks as f64);
     draft.evidence.number("live_bytes", metrics.live_bytes.0 as f64);
-    draft.change = "Free these, too: find the path on which the block is not released".to_owned();
+    let these = format::plural(kept, "it", "these");
+    draft.change = format!("Free {these}, too: find the path on which the block is not released");
     draft.snippet = match facts.language(site) {
         crate::facts::Language::C => "/* every return behind the allocation needs the free */".to_owned(),
         crate::facts::Language::Cxx => "auto owner = std::make_unique<T>(...); // no path can forget it".to_owned(),
@@ -150,8 +153,9 @@ mod tests {
         let found = drafts(RuleId::NeverFreed, Made { counts, pattern, ..made });
         assert_eq!(
             found[0].evidence.text[0],
-            "1 of 2 blocks is never freed, 400 B together; the others are freed at once"
+            "1 of 2 blocks is never freed, 400 B together; the other is freed at once"
         );
+        assert!(found[0].change.starts_with("Free it, too"), "{}", found[0].change);
         assert!(found[0].evidence.text[1].starts_with("1 of them, 1.0 MiB, is lost: "), "{:?}", found[0].evidence.text);
     }
 

@@ -195,9 +195,11 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
         format::count(count)
     ));
     evidence.say(format!(
-        "{} of them are released one after the other with no allocation in between, {} are never released",
+        "{} of them {} released one after the other with no allocation in between, {} {} never released",
         format::count(pattern.in_bulk),
-        format::count(pattern.kept)
+        format::are(pattern.in_bulk),
+        format::count(pattern.kept),
+        format::are(pattern.kept)
     ));
     evidence.number("blocks", pattern.blocks as f64);
     evidence.number("most_live", count as f64);

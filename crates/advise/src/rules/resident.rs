@@ -103,8 +103,9 @@ fn evidence(kind: Kind, pages: &Balance) -> String {
         }
         Kind::Pinned { blocks: number, bytes } => {
             format!(
-                "{} lie on pages that are mostly free, of {resident} that are resident at the end",
-                blocks(number, bytes)
+                "{} {} on pages that are mostly free, of {resident} that are resident at the end",
+                blocks(number, bytes),
+                format::plural(number, "lies", "lie")
             )
         }
         Kind::TopOfHeap { blocks: number, bytes } => {

@@ -99,7 +99,7 @@ fn draft(facts: &Facts, index: usize, site: &Site) -> Option<Draft> {
     draft.saves.peak_bytes = Range::new(-live, 0.0, 0.0);
     draft.saves.resident_peak_bytes = Range::new(-live, 0.0, 0.0);
     draft.assumptions = vec![
-        format!("{} at most are needed at once on other inputs, too", format::counted(most_live, "block")),
+        format!("other inputs, too, need {} at once at most", format::counted(most_live, "block")),
         "the next user of the block does not need it zeroed".to_owned(),
         format!("{} stay allocated between uses", format::bytes(pattern.most_live_bytes)),
     ];

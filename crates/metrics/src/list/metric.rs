@@ -376,11 +376,9 @@ impl Metric {
         (self.about().value)(of)
     }
 
-    /// A row's value as text, beside those of others, in its unit: of what was sampled no more digits than are known, of what is
-    /// exact all. Times have three: prices are wrong by the same part in every row, so rows compare better than each is known.
+    /// A row's value as text, in its unit: no more digits than are known, of what is exact all.
     pub fn show(self, value: Estimate) -> String {
-        let unit = self.about().unit;
-        if self.is_estimated() { unit.show(value.value) } else { value.known(unit) }
+        value.known(self.about().unit)
     }
 
     /// Whether it is a price times a count or a measured time that is divided among call sites: never exact.
@@ -513,7 +511,8 @@ mod tests {
         let sampled = Estimate::by_chance(400.0, 1600.0);
         assert_eq!([sampled, Estimate::exact(417.0)].map(|of| Metric::Faults.show(of)), ["400", "417"]);
         assert_eq!(Metric::Bytes.show(Estimate::exact(6400.0)), "6.2 KiB");
-        assert_eq!(Metric::Cost.show(Estimate::within(1_234_567.0, 0.5, 0.5)), "1.2 ms");
+        assert_eq!(Metric::Cost.show(Estimate::within(1_234_567.0, 0.1, 0.1)), "1.23 ms");
+        assert_eq!(Metric::Cost.show(Estimate::within(12_345_678.0, 0.5, 0.5)), "12 ms");
     }
 
     /// The counts that change a metric.

@@ -52,7 +52,7 @@ impl LinesView {
         self.function = rows.get(self.cursor.at).filter(|row| row.row.frame.is_some()).map(|row| row.function.clone());
         let height = pane.height().saturating_sub(2);
         for (y, row) in rows.iter().enumerate().skip(top).take(height) {
-            let line = line(row, (answer, shown), columns, &further(shown, columns), Digits::Three);
+            let line = line(row, (answer, shown), columns, &further(shown, columns));
             pane.put_line(0, 1 + y - top, &line);
             if y == self.cursor.at {
                 pane.restyle(0, 1 + y - top, columns, CURSOR);
@@ -84,7 +84,7 @@ fn heading(shown: &Shown, answer: &Answer, pane: &mut Pane, searches: bool, rows
     let found = if searches { format!(" ({rows} found)") } else { String::new() };
     let columns = pane.width();
     let further = further(shown, columns);
-    let shares = shares_of(answer, shown.state.metric, Digits::Three);
+    let shares = shares_of(answer, shown.state.metric);
     pane.put(NUMBER + SHARE + BAR_COLUMNS + 2, 0, columns, &format!("{group}{found}{shares}"), BOLD);
     for (index, other) in further.iter().enumerate() {
         let x = columns - (further.len() - index) * (NUMBER + 1);
@@ -107,31 +107,6 @@ pub fn value(figures: &Figures, metric: Metric) -> String {
     }
 }
 
-/// How numbers are written.
-#[derive(Clone, Copy)]
-pub enum Digits {
-    /// Three of each, so that rows can be compared.
-    Three,
-    /// Those that are known, as in reports.
-    Known,
-}
-
-impl Digits {
-    fn value(self, figures: &Figures, metric: Metric) -> String {
-        match (self, figures.estimate(metric)) {
-            (Digits::Known, Some(estimate)) if estimate != Estimate::default() => estimate.known(metric.about().unit),
-            _ => value(figures, metric),
-        }
-    }
-
-    fn share(self, figures: &Figures, metric: Metric, share: f64) -> String {
-        match (self, figures.estimate(metric)) {
-            (Digits::Known, Some(estimate)) if share > 0.0 => estimate.share_of(estimate.value / share),
-            _ => Unit::Share.show(share),
-        }
-    }
-}
-
 /// The share of a number in the total, from 0 to 1, where shares have a meaning.
 pub fn share(figures: &Figures, total: &Figures, metric: Metric) -> Option<f64> {
     let (part, whole) = (figures.of(metric)?, total.of(metric)?);
@@ -139,19 +114,13 @@ pub fn share(figures: &Figures, total: &Figures, metric: Metric) -> Option<f64> 
 }
 
 /// What shares are of, behind a heading: `, shares of 31.0 ms`; empty where there are none.
-pub fn shares_of(answer: &Answer, metric: Metric, digits: Digits) -> String {
+pub fn shares_of(answer: &Answer, metric: Metric) -> String {
     let totals = answer.totals.as_ref().filter(|totals| share(&totals.figures, &totals.figures, metric).is_some());
-    totals.map_or(String::new(), |totals| format!(", shares of {}", digits.value(&totals.figures, metric)))
+    totals.map_or(String::new(), |totals| format!(", shares of {}", value(&totals.figures, metric)))
 }
 
 /// A row as a line: the number, its share, a bar, the name, and `further` numbers.
-pub fn line(
-    row: &Row,
-    (answer, shown): (&Answer, &Shown),
-    columns: usize,
-    further: &[Metric],
-    digits: Digits,
-) -> Line<'static> {
+pub fn line(row: &Row, (answer, shown): (&Answer, &Shown), columns: usize, further: &[Metric]) -> Line<'static> {
     let metric = shown.state.metric;
     let share = answer.totals.as_ref().and_then(|totals| share(&row.figures, &totals.figures, metric));
     let bar = (share.unwrap_or(0.0).clamp(0.0, 1.0) * BAR_COLUMNS as f64).round() as usize;
@@ -160,9 +129,9 @@ pub fn line(
     let name = fit_name(&full, room);
     let style = if shown.finds(&full) { FOUND } else { Style::new() };
     let padding = " ".repeat(room - width(&name));
-    let percent = share.map_or(String::new(), |share| digits.share(&row.figures, metric, share));
+    let percent = share.map_or(String::new(), |share| Unit::Share.show(share));
     let mut spans = vec![
-        Span::raw(format!("{:>NUMBER$}", digits.value(&row.figures, metric))),
+        Span::raw(format!("{:>NUMBER$}", value(&row.figures, metric))),
         Span::raw(format!("{percent:>SHARE$} ")),
         Span::styled(format!("{:BAR_COLUMNS$} ", "█".repeat(bar)), BAR),
         Span::styled(name, style),

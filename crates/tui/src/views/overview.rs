@@ -1,11 +1,10 @@
 //! What memory costs of the CPU time, the worst lines, what to change.
 
-use super::lines::Digits;
 use super::{Known, Shown, advice, lines};
 use crate::colors::{BOLD, SOFT};
 use crate::cpu_time_parts::{Part, parts};
 use crate::draw::{Pane, columns_of, paragraph};
-use crate::fitted_text::{time, wrapped};
+use crate::fitted_text::wrapped;
 use crate::keys::Action;
 use crate::question::Question;
 use crate::scrolled_rows::Scroll;
@@ -67,10 +66,10 @@ fn costs(balance: &Balance, width: usize) -> Vec<Line<'static>> {
     for part in &parts {
         let mut line = vec![
             Span::styled(part.kind.fill().repeat(2), part.kind.style()),
-            Span::raw(format!(" {:20} {:>9}", part.name, time(part.time.value))),
+            Span::raw(format!(" {:20} {:>9}", part.name, part.time.known_time())),
         ];
         if let Some(all) = program {
-            // As exact as the time beside it, so that shares add up.
+            // Shares add up.
             line.push(Span::raw(format!(" {:>9}", Estimate::exact(part.time.value).share_of(all))));
         }
         if part.time.margin() > 0.0 {
@@ -105,9 +104,9 @@ fn memory(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
 fn worst(answer: &Answer, shown: &Shown, width: usize) -> Vec<Line<'static>> {
     let Found::Table(table) = &answer.shown else { return Vec::new() };
     let metric = shown.state.metric;
-    let heading = format!("Worst lines by {}{}", metric.about().title, lines::shares_of(answer, metric, Digits::Known));
+    let heading = format!("Worst lines by {}{}", metric.about().title, lines::shares_of(answer, metric));
     let mut text = vec![Line::styled(heading, BOLD)];
-    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, (answer, shown), width, &[], Digits::Known));
+    let rows = table.sites.iter().take(WORST).map(|row| lines::line(row, (answer, shown), width, &[]));
     text.extend(rows);
     if table.sites.is_empty() {
         text.push(Line::styled("No line allocates anything here.", SOFT));

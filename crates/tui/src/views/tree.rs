@@ -1,7 +1,7 @@
 //! The call tree, from the threads' entries or from the allocations.
 
 use super::Shown;
-use super::lines::{Digits, NUMBER, SHARE, share, shares_of, value};
+use super::lines::{NUMBER, SHARE, share, shares_of, value};
 use crate::colors::{BOLD, CURSOR, FOUND, SOFT};
 use crate::draw::Pane;
 use crate::fitted_text::fit_name;
@@ -92,7 +92,7 @@ impl TreeView {
         let metric = shown.state.metric;
         pane.put_right(0, 0, NUMBER, answer.titles().in_rows(metric), BOLD);
         let end = if shown.state.reversed { "from the allocations outward" } else { "from the entry inward" };
-        let shares = shares_of(answer, metric, Digits::Three);
+        let shares = shares_of(answer, metric);
         let head = match shown.state.tree_by {
             None => format!("call tree, {end}{shares} (r turns it round)"),
             Some(By::Module) => format!("call tree by module, {end}{shares}"),

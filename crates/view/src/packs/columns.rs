@@ -159,15 +159,6 @@ columns! {
         file,
     }
 
-    /// The call sites that cost most CPU time, what it is, and the ends of its interval, ns: prices of calls and faults have errors.
-    DearestColumns {
-        /// Which of the sites.
-        site,
-        value,
-        low,
-        high,
-    }
-
     /// Call trees: callers come before what they call.
     TreeColumns {
         /// The caller.

@@ -52,6 +52,8 @@ sent! {
     /// A process image that can be chosen.
     ProcessOfRun {
         pid: u32,
+        /// What selects its process and no other.
+        id: String,
         /// Its place among all, or that of what its process ran first.
         process: usize,
         parent: u32,
@@ -150,6 +152,8 @@ sent! {
     /// A resident set, bytes.
     ResidentSet {
         pid: u32,
+        /// What selects its process and no other.
+        id: String,
         program: String,
         allocator: String,
         at_ns: u64,
@@ -262,6 +266,8 @@ sent! {
         zeroing: Option<Estimated>,
         mapping: Estimated,
         other_faults: Option<Estimated>,
+        /// By chance, ns squared.
+        other_faults_variance: f64,
         recorder: Option<Estimated>,
         rest: Option<Estimated>,
         /// Beside the CPU time.
@@ -362,8 +368,8 @@ sent! {
     /// Where live blocks lie at an instant.
     MapPack {
         at_ns: f64,
-        /// Of which process; null: none had begun then.
-        pid: Option<u32>,
+        /// What selects its process; null: none had begun then.
+        process: Option<String>,
         processes: Vec<LiveProcess>,
         /// Bytes of a cell.
         cell: u64,
@@ -376,7 +382,7 @@ sent! {
     }
 
     /// A process, and about how many bytes were live in it.
-    LiveProcess { pid: u32, program: String, live: u64, }
+    LiveProcess { id: String, program: String, live: u64, }
 
     /// The blocks of a range of addresses.
     BlocksPack { blocks: usize, live: u64, types: Vec<String>, texts: Vec<String>, }

@@ -6,7 +6,7 @@ use crate::bounded_tree::{Ranked, Tree};
 use crate::metrics::{NOTHING, Values, add, values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
-use crate::packs::{DearestColumns, Slice};
+use crate::packs::Slice;
 use crate::profile::Sites;
 use crate::recordings::{Compared, Recordings};
 use crate::selections::Selected;
@@ -151,8 +151,6 @@ struct Part {
     head: Pack,
     nodes: SparseRows,
     sites: SparseRows,
-    /// Those beyond the sites of a detail have no row there.
-    dearest: DearestColumns,
 }
 
 /// Where a part begins, ns since the recording began.
@@ -191,15 +189,13 @@ impl Parts {
                 place(row).into_iter().for_each(|place| adding.add(place, &values(&row.metrics, &open.tariff)));
             }
             let sites = adding.finish();
-            let known = selected.rows.iter().filter_map(|row| Some((*shown.get(&key(row))?, row)));
-            let dearest = open.dearest(&selected, known);
             shape.each(&selected.sums, |branch, sums, _| {
                 let values = values(sums, &open.tariff);
                 if values != NOTHING {
                     adding.add(nodes[branch], &values);
                 }
             });
-            Ok::<_, NoAnswer>(Part { head: open.slice(&selected, slice), nodes: adding.finish(), sites, dearest })
+            Ok::<_, NoAnswer>(Part { head: open.slice(&selected, slice), nodes: adding.finish(), sites })
         };
         let mut all = Vec::with_capacity(PARTS);
         in_order(
@@ -235,7 +231,6 @@ impl Parts {
         write_part(&mut pack, "tree", &adding.finish());
         part.sites.iter().for_each(|(site, values)| adding.add(site.min(sites.shown.len()), &values));
         write_part(&mut pack, "sites", &adding.finish());
-        pack.columns("dearest", &part.dearest);
         pack
     }
 }

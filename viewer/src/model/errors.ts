@@ -1,0 +1,79 @@
+// How far the numbers of a part of the whole are off: of a row, a branch, a span of time.
+
+import { basisOf, type Metric } from "./answer";
+import { byChance, inRow } from "./format";
+import type { Estimated, Totals } from "./packs";
+
+/** What the part has of a metric; null: not known, or its pack does not say. */
+export type Has = (metric: Metric) => number | null;
+
+/** What all costs are made of. */
+const PARTS_OF_COST = ["allocator", "fault-time", "mapping", "waiting", "reading"];
+
+/** What several rows have together. */
+export const sumOf = (rows: readonly number[], of: (row: number, metric: Metric) => number | null): Has => (metric) => rows.reduce((sum, row) => sum + (of(row, metric) ?? 0), 0);
+
+/** A sum of what errs by itself; crates/metrics/src/estimate.rs has the same. */
+export function together(parts: (Estimated | null)[]): Estimated {
+    const known = parts.filter((part) => part !== null);
+    const value = known.reduce((sum, part) => sum + part.value, 0);
+    return { value, low: value - Math.hypot(...known.map((part) => part.value - part.low)), high: value + Math.hypot(...known.map((part) => part.high - part.value)) };
+}
+
+/** A part of the whole errs as far, and a part of what was divided by how that was done, too: the more, the smaller it is. `inside`: as the
+ * server has it of the part. */
+export function partOf(whole: Estimated, value: number, divided: Metric["divided"], inside = 0): Estimated {
+    const share = whole.value > 0 ? Math.abs(value) / whole.value : 0;
+    const rest = (ns: number) => (divided ? Math.max(0, 1 - Math.abs(ns) / divided.total) : 1);
+    const dividing = divided ? divided.error * Math.abs(value) * Math.sqrt(Math.max(0, rest(value) ** 2 - rest(whole.value) ** 2)) : 0;
+    return together([{ value, low: value - share * (whole.value - whole.low), high: value + share * (whole.high - whole.value) }, around0(dividing), around0(rest(value) * inside)]);
+}
+
+const around0 = (error: number): Estimated => ({ value: 0, low: -error, high: error });
+
+export class Errors {
+    private readonly known: Map<string, Metric>;
+
+    constructor(
+        private readonly totals: Pick<Totals, "values" | "intervals">,
+        metrics: Metric[],
+    ) {
+        this.known = new Map(metrics.map((metric) => [metric.name, metric]));
+    }
+
+    /** The whole of a metric. */
+    private whole({ name }: Metric): Estimated {
+        const value = this.totals.values[name] ?? 0;
+        const [low, high] = this.totals.intervals[name] ?? [value, value];
+        return { value, low, high };
+    }
+
+    /** A number of which no more is known, with the digits that are known. */
+    inWords(metric: Metric, value: number): string {
+        return inRow(this.around(metric, value, () => null), metric.unit);
+    }
+
+    /** A part's number; null: it is not known. */
+    of(metric: Metric, has: Has): Estimated | null {
+        const value = has(metric);
+        return value === null ? null : this.around(metric, value, has);
+    }
+
+    /** The same, of which `has` may say what it is made of, and its variance. */
+    around(metric: Metric, value: number, has: Has): Estimated {
+        if (metric.unit !== "ns" || metric.over) {
+            const [low, high] = byChance(value, has(basisOf(metric, "variance")) ?? 0);
+            return { value, low, high };
+        }
+        const basis = (name: "variance" | "inside" | "overdrawn") => has(basisOf(metric, name)) ?? 0;
+        if (metric.name !== "cost") {
+            const part = partOf(this.whole(metric), value, metric.divided, basis("inside"));
+            const [low, high] = byChance(value, basis("variance"));
+            return { ...together([part, { value: 0, low: low - value, high: high - value }, { value: 0, low: -basis("overdrawn"), high: 0 }]), value };
+        }
+        const share = value / (this.whole(metric).value || 1);
+        const parts = PARTS_OF_COST.flatMap((name) => this.known.get(name) ?? []).map((one) => this.around(one, has(one) ?? share * this.whole(one).value, has));
+        const { value: sum, low, high } = together(parts);
+        return { value, low: value - (sum - low), high: value + (high - sum) };
+    }
+}
