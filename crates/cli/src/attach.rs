@@ -5,6 +5,7 @@ use crate::debug_file_options;
 use crate::exit::{self, Code};
 use crate::recording_options::RecordingOptions;
 use memtoll_record::{Attach, Stops, find_process};
+use memtoll_text::format;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -91,9 +92,10 @@ pub fn record_running(process: &str, common: &RecordingOptions, ends: &Ends) -> 
     closing_summary::print(&outcome.path, &outcome, common.quiet);
     if !common.quiet {
         let Stops { loading, begin, held, end } = stops;
+        let [loading, begin, held, end] = [loading, begin, held, end].map(|time| format::seconds(time.as_secs_f64()));
         exit::say(format!(
-            "process {pid} stood still for {begin:.1?} when the recording began, {end:.1?} when it ended; calls for memory \
-             waited for up to {held:.1?}; before, one of its threads prepared it for {loading:.1?}"
+            "process {pid} stood still for {begin} when the recording began, {end} when it ended; calls for memory waited for \
+             up to {held}; before, one of its threads prepared it for {loading}"
         ));
     }
     Code::Done.into()

@@ -157,6 +157,8 @@ fn every_call_from_an_instant_on_is_counted() {
         running.end_well();
         expect_exact(&report(&file).function("exact"), u64::from(3 * threads));
         assert!(said.contains("stood still for"), "{said}");
+        let is_glued = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains("ms");
+        assert!(!said.split_whitespace().any(is_glued), "numbers stand apart from their units, as everywhere: {said}");
     }
 }
 
