@@ -87,10 +87,17 @@ pub fn budget(of: &Measured) -> String {
     text
 }
 
-/// `allocations = 30_000  # 27,018 measured`. The room is above the end of the interval.
+/// `allocations = 30_000  # 27,018 measured`. The room is above the end of the interval. No share exceeds a limit of the whole.
 fn entry(metric: Metric, value: f64, high: f64) -> String {
+    let (key, unit) = (metric.key(), metric.unit());
     let limit = high * (1.0 + room(metric.steadiness()));
-    format!("{} = {}  # {} measured\n", metric.key(), written(metric.unit(), limit), metric.unit().show(value))
+    let measured = unit.show(value);
+    match unit == Unit::Share && limit >= 1.0 {
+        true => format!(
+            "# {key}: {measured} measured; with that much room, a limit is 100 % or more, which no run exceeds\n"
+        ),
+        false => format!("{key} = {}  # {measured} measured\n", written(unit, limit)),
+    }
 }
 
 fn functions(of: &Measured) -> String {
@@ -172,5 +179,13 @@ mod tests {
         assert_eq!(written(Unit::Bytes, 5.3 * 1048576.0), "\"6 MiB\"");
         assert_eq!(written(Unit::Bytes, 1500.0), "1500");
         assert_eq!(written(Unit::Share, 0.1234), "\"12.4 %\"");
+    }
+
+    #[test]
+    fn no_limit_is_above_the_whole() {
+        let share = Metric::Figure(figures::Figure::AllocatorShare);
+        assert_eq!(entry(share, 0.2, 0.5), "allocator-share = \"87.5 %\"  # 20.0 % measured\n");
+        let none = entry(share, 0.55, 0.58);
+        assert!(none.starts_with("# allocator-share: 55.0 % measured; ") && none.ends_with('\n'), "{none}");
     }
 }
