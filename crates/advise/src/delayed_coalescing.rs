@@ -2,9 +2,7 @@
 //! given back, and that call takes long.
 
 use crate::pattern::calls::Calls;
-use crate::range::Range;
 use crate::site::Site;
-use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::tariff::Tariff;
 use memtoll_model::StackId;
@@ -19,11 +17,11 @@ const SMALL: Bytes = Bytes(120);
 #[derive(Debug, Default, PartialEq)]
 pub struct DelayedWork {
     /// What it took.
-    ns: Range,
+    ns: f64,
     /// Small blocks.
     small: u64,
     /// What the calls of a site took of it, ns, by the site's first node.
-    of: FxHashMap<StackId, Range>,
+    of: FxHashMap<StackId, f64>,
 }
 
 /// What the calls of a site are known by.
@@ -32,32 +30,22 @@ struct SiteCalls<'s> {
     calls: &'s Calls,
     /// Bytes that its reallocations moved.
     copied_bytes: u64,
-    /// What was paid inside for faults, mappings and waiting, ns: it must not be taken for others' work.
-    inside: Estimate,
+    /// What was paid inside for faults, mappings and waiting, ns, at the most: it must not be taken for others' work.
+    inside: f64,
 }
 
 impl SiteCalls<'_> {
     /// What its long calls took that is neither their usual work nor copying and zeroing of their own blocks, ns. Page
     /// faults, mappings and waiting inside of them are no work of the allocator.
-    fn excess(&self, ns: impl Fn(f64) -> f64, byte: f64) -> Range {
-        let Estimate { value, low, high } = self.inside;
-        let excess = |inside| self.excess_beside(inside, &ns, byte);
-        Range::new(excess(high), excess(value), excess(low))
-    }
-
-    fn excess_beside(&self, inside: f64, ns: impl Fn(f64) -> f64, byte: f64) -> f64 {
+    fn excess(&self, ns: impl Fn(f64) -> f64, byte: f64) -> f64 {
         let of = self.metrics;
-        let all = (ns((self.calls.short_time + self.calls.long_time) as f64) - inside).max(1.0);
+        let all = (ns((self.calls.short_time + self.calls.long_time) as f64) - self.inside).max(1.0);
         // The recorded time has stamps in it; what the allocator took without them is known as a sum.
-        let share = ((ns(self.calls.excess()) - inside).max(0.0) / all).min(1.0);
+        let share = ((ns(self.calls.excess()) - self.inside).max(0.0) / all).min(1.0);
         let is_zeroed = of.operations & Op::ZEROED != 0;
         let own = if is_zeroed { of.bytes } else { Bytes::ZERO } + Bytes(self.copied_bytes);
         (of.allocator_ns.0 as f64 * share - own.0 as f64 * byte).max(0.0)
     }
-}
-
-fn together<'r>(all: impl Iterator<Item = &'r Range>) -> Range {
-    all.fold(Range::default(), |sum, one| sum.with(*one))
 }
 
 fn is_small(site: &Site) -> bool {
@@ -75,29 +63,29 @@ impl DelayedWork {
                 metrics: site.metrics(),
                 calls: &site.pattern.calls,
                 copied_bytes: site.pattern.copied_bytes,
-                inside: tariff.paid_inside(&site.metrics().counts),
+                inside: tariff.paid_inside(&site.metrics().counts).high,
             };
             Some((*site.nodes.first()?, seen.excess(|units| tariff.ns(units), copy_byte)))
         };
-        let of: FxHashMap<StackId, Range> = sites.iter().filter(|site| !is_small(site)).filter_map(excess).collect();
-        DelayedWork { ns: together(of.values()), small, of }
+        let of: FxHashMap<StackId, f64> = sites.iter().filter(|site| !is_small(site)).filter_map(excess).collect();
+        DelayedWork { ns: of.values().sum(), small, of }
     }
 
     /// What a site's calls, or those below a line, do for small blocks of other lines, ns: it stays when the calls go.
-    pub fn for_others(&self, site: &Site) -> Range {
+    pub fn for_others(&self, site: &Site) -> f64 {
         if self.small == 0 || is_small(site) {
-            return Range::default();
+            return 0.0;
         }
-        together(site.nodes.iter().filter_map(|node| self.of.get(node)))
+        site.nodes.iter().filter_map(|node| self.of.get(node)).sum()
     }
 
     /// What frees of a site's blocks leave to other calls, ns.
-    pub fn of_site(&self, site: &Site) -> Range {
-        if is_small(site) { self.of_small_blocks(site.acquired()) } else { Range::default() }
+    pub fn of_site(&self, site: &Site) -> f64 {
+        if is_small(site) { self.of_small_blocks(site.acquired()) } else { 0.0 }
     }
 
-    fn of_small_blocks(&self, blocks: u64) -> Range {
-        self.ns.scaled((blocks as f64 / self.small.max(1) as f64).min(1.0))
+    fn of_small_blocks(&self, blocks: u64) -> f64 {
+        if self.small == 0 { 0.0 } else { self.ns * (blocks as f64 / self.small as f64).min(1.0) }
     }
 }
 
@@ -111,9 +99,7 @@ mod tests {
 
     fn seen(inside: f64, allocator_ns: u64, copied_bytes: u64) -> f64 {
         let metrics = Priced { allocator_ns: Nanoseconds(allocator_ns), ..Priced::default() };
-        SiteCalls { metrics: &metrics, calls: &CALLS, copied_bytes, inside: Estimate::exact(inside) }
-            .excess(|units| units, 0.1)
-            .likely
+        SiteCalls { metrics: &metrics, calls: &CALLS, copied_bytes, inside }.excess(|units| units, 0.1)
     }
 
     /// In the mean, a call takes half a microsecond: the few that put blocks together are lost in it.
@@ -135,10 +121,10 @@ mod tests {
 
     #[test]
     fn small_blocks_share_what_they_left() {
-        let delayed = DelayedWork { ns: Range::exact(50_000.0), small: 4000, of: FxHashMap::default() };
-        assert_eq!(delayed.of_small_blocks(1000), Range::exact(12_500.0));
+        let delayed = DelayedWork { ns: 50_000.0, small: 4000, of: FxHashMap::default() };
+        assert_eq!(delayed.of_small_blocks(1000), 12_500.0);
         // Of a line with several call sites, the blocks of some may be larger; all together are small on average.
-        assert_eq!(delayed.of_small_blocks(9000), Range::exact(50_000.0));
-        assert_eq!(DelayedWork::default().of_small_blocks(5), Range::default());
+        assert_eq!(delayed.of_small_blocks(9000), 50_000.0);
+        assert_eq!(DelayedWork::default().of_small_blocks(5), 0.0);
     }
 }

@@ -191,7 +191,7 @@ fn finish(facts: &Facts, places: &Places, of: Weighed, conflicts: Vec<String>, w
     let (processor, is_minor) = (facts.processor(), of.is_minor(wish));
     let Weighed { rule, mut draft, id, .. } = of;
     let site = draft.subject(facts);
-    let others = facts.delayed.for_others(site).likely;
+    let others = facts.delayed.for_others(site);
     if !draft.saves.cpu_ns.is_nothing() && others > site.allocator.likely * SAID {
         draft.assumptions.push(format!(
             "some of its calls take long, {} together: glibc puts small blocks together there that other lines freed, which \

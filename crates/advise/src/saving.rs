@@ -29,10 +29,12 @@ const UNSEEN: Range = Range { low: 0.85, likely: 1.0, high: 1.15 };
 /// What a share of a site's calls took, and what they leave to others.
 pub fn calls(facts: &Facts, site: &Site, share: f64) -> Range {
     let around = CALL.scaled(site.metrics().timed_calls as f64 * share);
-    let deferred = facts.delayed.of_site(site).widened(0.7, 1.2);
+    let deferred = facts.delayed.of_site(site);
+    let deferred = Range::new(deferred * 0.7, deferred, deferred * 1.2);
     // What a long call does for blocks of other lines stays, and is done by another call then. It may also be its own.
-    let (own, others) = (site.allocator, facts.delayed.for_others(site));
-    let own = Range::new((own.low - others.high).max(0.0), (own.likely - others.likely).max(0.0), own.high);
+    let others = facts.delayed.for_others(site).min(site.allocator.likely);
+    let own = site.allocator;
+    let own = Range::new((own.low - others).max(0.0), own.likely - others, own.high);
     own.plus(deferred).scaled(share).times(CACHES).plus(around)
 }
 
