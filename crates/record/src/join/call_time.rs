@@ -9,13 +9,11 @@ pub struct CallTime {
     pub rest: Ticks,
     /// By how much its faults took more than the whole call.
     pub beyond: Ticks,
-    /// What the allocator itself did in it, by samples, each of which stands for other calls, too.
-    pub own_work: Ticks,
 }
 
 impl CallTime {
     pub fn of(length: Ticks) -> CallTime {
-        CallTime { rest: length, ..CallTime::default() }
+        CallTime { rest: length, beyond: Ticks::ZERO }
     }
 
     /// The thread did not have the processor for a while.
@@ -29,18 +27,12 @@ impl CallTime {
         self.rest = self.rest.saturating_sub(span);
     }
 
-    /// A sample met the allocator's code.
-    pub fn works(&mut self, span: Ticks) {
-        self.own_work += span;
-    }
-
-    /// What the call, which changed mappings, took for that: all that is left of it without the allocator's own work, such as
-    /// putting together free blocks before it gives them back. `owed` is what faults and own work of earlier calls took more
-    /// than those, because one that was seen stood for those of other calls, this one among them: it is taken off, and what
-    /// remains is owed by the calls to come. The call has nothing left then: what changes mappings once more is part of that.
+    /// What the call, which changed mappings, took for that. `owed` is what faults of earlier calls took more than those,
+    /// because one that was seen stood for those of other calls, this one among them: it is taken off, and what remains is
+    /// owed by the calls to come. The call has nothing left then: what changes mappings once more is part of that.
     pub fn settle(&mut self, owed: &mut Ticks) -> Ticks {
-        let CallTime { rest, beyond, own_work } = std::mem::take(self);
-        let debt = owed.saturating_add(beyond).saturating_add(own_work);
+        let CallTime { rest, beyond } = std::mem::take(self);
+        let debt = owed.saturating_add(beyond);
         *owed = debt.saturating_sub(rest);
         rest.saturating_sub(debt)
     }
@@ -55,11 +47,11 @@ mod tests {
         let mut call_time = CallTime::of(Ticks(100));
         call_time.without_processor(Ticks(30));
         call_time.faults_took(Ticks(20));
-        assert_eq!(call_time, CallTime { rest: Ticks(50), ..CallTime::default() });
+        assert_eq!(call_time, CallTime { rest: Ticks(50), beyond: Ticks(0) });
         call_time.faults_took(Ticks(80));
-        assert_eq!(call_time, CallTime { beyond: Ticks(30), ..CallTime::default() });
+        assert_eq!(call_time, CallTime { rest: Ticks(0), beyond: Ticks(30) });
         call_time.without_processor(Ticks(1));
-        assert_eq!(call_time, CallTime { beyond: Ticks(30), ..CallTime::default() });
+        assert_eq!(call_time, CallTime { rest: Ticks(0), beyond: Ticks(30) });
     }
 
     /// Each call takes 100 ticks, 60 of them for a fault; one fault in five is seen, and stands for all of them.
@@ -75,20 +67,5 @@ mod tests {
             mapping += call_time.settle(&mut owed);
         }
         assert_eq!((mapping, owed), (Ticks(20 * 40), Ticks::ZERO));
-    }
-
-    /// Each call takes 100 ticks, 30 of them in the allocator's code; a sample meets one call in ten, and stands for all of them.
-    #[test]
-    fn the_allocators_own_work_is_no_mapping() {
-        let mut owed = Ticks::ZERO;
-        let mut mapping = Ticks::ZERO;
-        for call in 0..20 {
-            let mut call_time = CallTime::of(Ticks(100));
-            if call % 10 == 0 {
-                call_time.works(Ticks(10 * 30));
-            }
-            mapping += call_time.settle(&mut owed);
-        }
-        assert_eq!((mapping, owed), (Ticks(20 * 70), Ticks::ZERO));
     }
 }

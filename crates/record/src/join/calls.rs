@@ -68,10 +68,8 @@ impl Join {
         let (faults, off) = (&mut waiting.faults, &mut waiting.off);
         thread.waiting.faults = faults.split_off(faults.partition_point(|fault| fault.at <= call.end));
         thread.waiting.off = off.split_off(off.partition_point(|off| off.from <= call.end));
-        let mut call_time = CallTime::of(call.length());
-        let at_work = waiting.samples.iter().filter(|sample| sample.is_own_work() && call.holds(sample.at));
-        at_work.for_each(|_| call_time.works(self.fault_time.ticks(memtoll_kernel::RUNNING.into())));
         self.samples_met(waiting.samples, &call);
+        let mut call_time = CallTime::of(call.length());
         let without_processor = waiting.off.iter().map(|off| call.overlap(off.from, off.to)).sum();
         let in_faults = self.faults_in(number, &call, &mut waiting.faults, without_processor);
         for off in waiting.off {

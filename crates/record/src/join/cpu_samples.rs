@@ -107,9 +107,6 @@ impl Join {
         }
         if thread.last.holds(at) {
             let last = thread.last;
-            if sample.is_own_work() {
-                thread.call_time.works(self.fault_time.ticks(memtoll_kernel::RUNNING.into()));
-            }
             return self.samples_met([sample], &last);
         }
         let samples = &mut thread.wait().samples;

@@ -33,7 +33,7 @@ pub struct FaultTime {
 }
 
 impl FaultTime {
-    pub fn ticks(&self, ns: u64) -> Ticks {
+    fn ticks(&self, ns: u64) -> Ticks {
         Ticks(ns.saturating_mul(self.ticks_per_microsecond) / 1000)
     }
 

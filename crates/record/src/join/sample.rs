@@ -24,10 +24,3 @@ pub struct Sample {
     /// Who ran it.
     pub mode: Mode,
 }
-
-impl Sample {
-    /// Whether code of the program or the allocator ran, and neither the kernel nor the recorder.
-    pub fn is_own_work(&self) -> bool {
-        self.mode == Mode::Program && self.spot != Spot::Recorder
-    }
-}

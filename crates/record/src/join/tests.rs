@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::clock::Clock;
-use memtoll_kernel::{KernelEvent, Mapping, Mode, What};
+use memtoll_kernel::{KernelEvent, Mapping, What};
 use memtoll_trace::costs::CostKind::{
     Fault, Grown, Halted, HugeFault, MajorFault, MappedFileFault, OffProcessor, Preempted, Reading, Shrunk,
     UnownedFault, Waiting,
@@ -199,21 +199,6 @@ fn calls_that_grow_the_heap_pay_for_their_faults_though_one_of_17_is_seen() {
     let ticks: u64 = charged(&mut join).iter().filter(mapping).map(|cost| cost.2).sum();
     let expected = units(34 * each);
     assert!(ticks.abs_diff(expected) <= 34, "{ticks} instead of {expected} units");
-}
-
-/// A free puts free blocks together before it gives memory back. Samples come behind its begin, and before the end of the heap moves.
-#[test]
-fn what_a_release_does_before_it_gives_memory_back_is_no_mapping() {
-    let (mut join, now) = two_threads();
-    let sample = join.fault_time.ticks(memtoll_kernel::RUNNING.into()).0;
-    join.call(number(1), call(Effect::Release, now, now + 10 * sample, 9, 9, 64), HEAP);
-    for (at, mode) in [(1, Mode::Program), (2, Mode::Program), (3, Mode::Program), (4, Mode::SystemCall)] {
-        told(&mut join, now + at * sample, 71, What::Runs { ip: 0x5000, top: None, mode }, None);
-    }
-    join.heap_moved(number(1), NodeId::new(9), HEAP + 4096, HEAP);
-    join.finish(Ticks(now + 20 * sample));
-    let mapping: u64 = charged(&mut join).iter().filter(|cost| cost.0 == CostKind::Mapping).map(|cost| cost.2).sum();
-    assert_eq!(mapping, units(7 * sample));
 }
 
 #[test]
