@@ -245,7 +245,10 @@ fn add_up(
         };
         let here = programs.image(index);
         counting.get_or_insert(here).add(here);
-        let found = found_in(recording, known.sliced, index, selection, threads, &mut damage);
+        let mut found = found_in(recording, known.sliced, index, selection, threads, &mut damage);
+        if matches!(selection.split, Split::Thread | Split::Size) {
+            found.sites.sort();
+        }
         let hides_frees = !image.own_allocators.show_frees();
         let mut total = Priced::default();
         if selection.split == Split::None {
@@ -278,7 +281,7 @@ fn add_up(
             });
             some
         };
-        let parts = found.sites.parts(selection.split);
+        let parts = found.sites.parts();
         let Ok(()) = in_order(
             0..parts.len(),
             || (),
@@ -380,10 +383,15 @@ fn each_priced(
     let is_part = selection.instant || selection.to < Units(recording.ended());
     let end = ended(recording, index);
     let is_gone = if is_part { end < until } else { image.executed_another() };
-    let mut price = |node, extra, counts: &Metrics, left: &mut Remainders| {
+    // What rounding leaves of a site is the next part's, if that is of the same call stack.
+    let (mut left, mut last) = (Remainders::default(), None);
+    sites.each(part, is_cut_off, |node, extra, counts| {
+        if last.replace(node) != Some(node) {
+            left = Remainders::default();
+        }
         let of_whole = settled.and_then(|settled| settled.get(node));
         let mut metrics = match of_whole {
-            Some(of_whole) => tariff.price_next_part(counts, of_whole, left),
+            Some(of_whole) => tariff.price_next_part(counts, of_whole, &mut left),
             None if is_whole => tariff.price(counts),
             None => tariff.price_alone(counts),
         };
@@ -404,21 +412,7 @@ fn each_priced(
             metrics.suppress_lost();
         }
         take(node, extra, &mut metrics);
-    };
-    if !sites.are_divided(selection.split) {
-        let mut alone = |node, extra, counts: &Metrics| price(node, extra, counts, &mut Remainders::default());
-        return sites.each(part, is_cut_off, &mut alone);
-    }
-    // In this order, what rounding leaves goes to the same parts wherever these come from.
-    let (mut left, mut last) = (Remainders::default(), None);
-    for number in sites.sorted() {
-        sites.each(number..number + 1, is_cut_off, |node, extra, counts| {
-            if last.replace(node) != Some(node) {
-                left = Remainders::default();
-            }
-            price(node, extra, counts, &mut left);
-        });
-    }
+    });
 }
 
 /// Calls `take` with each stack of one image: its node of [`Recording::stacks`], and what [`sums_of`] adds to that node's sums for
@@ -437,9 +431,6 @@ pub fn each_sum_in_image(
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
     let who = (thread_filter, until(recording, selection.to, thread_filter));
-    for part in found.sites.parts(selection.split) {
-        each_priced(&tariff, recording, index, selection, who, (&found.sites, part), |id, _, metrics| {
-            take(image.node(id), metrics)
-        });
-    }
+    let all = (&found.sites, 0..found.sites.len());
+    each_priced(&tariff, recording, index, selection, who, all, |id, _, metrics| take(image.node(id), metrics));
 }

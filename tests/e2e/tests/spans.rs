@@ -171,7 +171,7 @@ fn two_spans_cost_what_both_cost_together() {
     assert!((before.1 + after.1).abs_diff(cost) <= rounded, "{before:?} and {after:?} of {cost}");
 }
 
-/// Call sites of a group may be as dear as they like, each in its time: a span costs the same in its time line and in its table.
+/// A group has dear and cheap call sites, each at its own time. A span costs the same in its time line and in its table.
 #[test]
 fn a_span_costs_the_same_over_time_and_in_sums() {
     let recording = Target::new(program("uneven.c")).record();

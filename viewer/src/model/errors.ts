@@ -48,7 +48,7 @@ export class Errors {
         return { value, low, high };
     }
 
-    /** A number of which no more is known, with the digits that are known. */
+    /** A number alone, with the digits that are known. */
     inWords(metric: Metric, value: number): string {
         return inRow(this.around(metric, value, () => null), metric.unit);
     }
@@ -59,7 +59,7 @@ export class Errors {
         return value === null ? null : this.around(metric, value, has);
     }
 
-    /** The same, of which `has` may say what it is made of, and its variance. */
+    /** A part's number. `has` may say what it is made of, and its variance. */
     around(metric: Metric, value: number, has: Has): Estimated {
         if (metric.unit !== "ns" || metric.over) {
             const [low, high] = byChance(value, has(basisOf(metric, "variance")) ?? 0);

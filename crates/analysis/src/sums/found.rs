@@ -28,7 +28,7 @@ pub(super) enum FoundSites {
     AddedUp(Vec<(Option<NodeId>, u64, Metrics)>),
 }
 
-/// So many are priced by one processor at a time.
+/// Sites that a processor prices at a time, at least.
 const SITES_OF_PART: usize = 1 << 14;
 
 impl FoundSites {
@@ -40,29 +40,31 @@ impl FoundSites {
         }
     }
 
-    /// Whether several of them may be parts of one call stack.
-    pub fn are_divided(&self, split: Split) -> bool {
-        matches!(split, Split::Thread | Split::Size) && !matches!(self, FoundSites::Stored(..))
-    }
-
-    /// Parts that can be priced alone, in their order.
-    pub fn parts(&self, split: Split) -> Vec<Range<usize>> {
-        let are_alone = !self.are_divided(split) && !matches!(self, FoundSites::Stored(..));
-        let most = if are_alone { SITES_OF_PART } else { usize::MAX };
-        (0..self.len()).step_by(most).map(|from| from..self.len().min(from.saturating_add(most))).collect()
-    }
-
-    /// Their numbers: those of one call stack follow each other, by what they are split by.
-    pub fn sorted(&self) -> Vec<usize> {
-        let mut keys: Vec<(Option<NodeId>, u64)> = Vec::new();
+    /// Puts sites of one call stack next to each other, in an order that does not depend on where they come from.
+    pub fn sort(&mut self) {
         match self {
-            FoundSites::Stored(stored, _) => keys.resize(stored.len(), (None, 0)),
-            FoundSites::OfSpan(sites) => keys.extend(sites.names()),
-            FoundSites::AddedUp(sites) => keys.extend(sites.iter().map(|(node, of, _)| (*node, *of))),
+            // One for each call stack.
+            FoundSites::Stored(..) => {}
+            FoundSites::OfSpan(sites) => sites.sort(),
+            FoundSites::AddedUp(sites) => sites.sort_by_cached_key(|(node, of, _)| (*node, *of)),
         }
-        let mut numbers: Vec<usize> = (0..keys.len()).collect();
-        numbers.sort_unstable_by_key(|number| (keys[*number], *number));
-        numbers
+    }
+
+    /// Parts that can be priced alone, in their order: each has all neighbours of one call stack.
+    pub fn parts(&self) -> Vec<Range<usize>> {
+        let are_one = |place: usize| match self {
+            // They are read one after the other.
+            FoundSites::Stored(..) => true,
+            FoundSites::OfSpan(sites) => sites.node(place - 1) == sites.node(place),
+            FoundSites::AddedUp(sites) => sites[place - 1].0 == sites[place].0,
+        };
+        let (mut parts, mut from) = (Vec::new(), 0);
+        while from < self.len() {
+            let to = (from + SITES_OF_PART..self.len()).find(|place| !are_one(*place)).unwrap_or(self.len());
+            parts.push(from..to);
+            from = to;
+        }
+        parts
     }
 
     /// Calls `take` with each of a part. `is_cut_off` says of a node whether its stack is not complete.
@@ -75,7 +77,7 @@ impl FoundSites {
         match self {
             FoundSites::Stored(stored, thread) => {
                 let of = thread.map_or(0, |thread| u64::from(thread.get()));
-                stored.iter().for_each(|(node, counts)| take(node, of, &counts));
+                stored.iter().skip(part.start).take(part.len()).for_each(|(node, counts)| take(node, of, &counts));
             }
             FoundSites::OfSpan(sites) => sites.each(part, |node, of, counts| {
                 counts.cut_off = if is_cut_off(node) { counts.events } else { 0 };
@@ -237,17 +239,44 @@ mod tests {
         (matches!(found.sites, FoundSites::Stored(..)), counts)
     }
 
+    /// Sites of nodes 1 to 3, each as many times as it says, and of others once.
+    fn added_up(counts: [usize; 3], others: usize) -> FoundSites {
+        let site = |node: usize, of: usize| (NodeId::new(node as u32), of as u64, Metrics::default());
+        let several = (1..=3).zip(counts).flat_map(|(node, count)| (0..count).map(move |of| site(node, of)));
+        FoundSites::AddedUp(several.chain((4..4 + others).map(|node| site(node, 0))).collect())
+    }
+
     #[test]
-    fn each_site_is_in_one_part() {
-        let site = |number: usize| (NodeId::new(number as u32), 0, Metrics::default());
-        for count in [0, 1, SITES_OF_PART, 2 * SITES_OF_PART + 1] {
-            let sites = FoundSites::AddedUp((1..=count).map(site).collect());
-            let mut seen = Vec::new();
-            let parts = sites.parts(Split::None);
-            assert_eq!(parts.len(), count.div_ceil(SITES_OF_PART));
-            parts.into_iter().for_each(|part| sites.each(part, |_| false, |node, _, _| seen.extend(node)));
-            assert_eq!(seen, (1..=count).filter_map(|number| NodeId::new(number as u32)).collect::<Vec<_>>());
+    fn each_site_is_in_one_part_with_all_of_its_call_stack() {
+        const N: usize = SITES_OF_PART;
+        for (counts, others, parts) in [
+            ([0, 0, 0], 0, vec![]),
+            ([0, 0, 0], N, vec![N]),
+            ([0, 0, 0], 2 * N + 1, vec![N, N, 1]),
+            ([N - 1, 7, 1], N, vec![N + 6, N, 1]),
+            ([5, 2 * N, 0], 0, vec![2 * N + 5]),
+        ] {
+            let sites = added_up(counts, others);
+            let found = sites.parts();
+            assert_eq!(found.iter().map(Range::len).collect::<Vec<_>>(), parts, "{counts:?}, {others}");
+            let (mut all, mut by_part) = (Vec::new(), Vec::new());
+            sites.all(|_| false, |node, of, _| all.push((node, of)));
+            found.into_iter().for_each(|part| sites.each(part, |_| false, |node, of, _| by_part.push((node, of))));
+            assert_eq!(all, by_part);
         }
+    }
+
+    #[test]
+    fn sorted_sites_of_one_call_stack_follow_each_other() {
+        let mut sites = added_up([2, 2, 0], 1);
+        if let FoundSites::AddedUp(all) = &mut sites {
+            all.reverse();
+            all.swap(1, 3);
+        }
+        sites.sort();
+        let mut found = Vec::new();
+        sites.all(|_| false, |node, of, _| found.push((node.map_or(0, NodeId::get), of)));
+        assert_eq!(found, [(1, 0), (1, 1), (2, 0), (2, 1), (4, 0)]);
     }
 
     #[test]

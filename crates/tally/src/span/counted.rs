@@ -1,12 +1,11 @@
 //! What happened at the sites of a span: rows of those counts that the span has, a third of all.
 
 use memtoll_trace::metrics::{COUNTS, Metrics};
-use std::ops::Range;
 
 /// Rows that have the same width.
 const ROWS: usize = 1 << 10;
 
-/// By how many numbers they grow.
+/// Numbers by which these grow.
 const STEP: usize = 4;
 
 /// Counts by site.
@@ -14,14 +13,14 @@ const STEP: usize = 4;
 pub(super) struct Counted {
     /// The place in [`COUNTS`] of each number of a row.
     places: Vec<usize>,
-    /// Where each count stands in a row; counts that the span does not have stand nowhere.
+    /// Where each count stands in a row; `None`: the span has none of it.
     columns: Vec<Option<u8>>,
     rows: Vec<Rows>,
 }
 
 #[derive(Default)]
 struct Rows {
-    /// Numbers of a row. Those behind it are 0.
+    /// Numbers of a row. Counts that would stand behind them are 0.
     width: usize,
     numbers: Vec<u64>,
 }
@@ -67,7 +66,7 @@ impl Counted {
     }
 
     /// Calls `take` with each of some sites, and what it has, if there is any.
-    pub fn each(&self, some: Range<usize>, mut take: impl FnMut(usize, Option<Metrics>)) {
+    pub fn each(&self, some: impl Iterator<Item = usize>, mut take: impl FnMut(usize, Option<Metrics>)) {
         let mut values = [0; COUNTS.len()];
         for site in some {
             let rows = self.rows.get(site / ROWS);

@@ -166,7 +166,7 @@ impl Sums {
     pub fn finish(mut self, shares: Vec<Live>, peak_time: u64, peak_with_mappings: PeakWithMappings) -> Span {
         let curve = std::mem::take(&mut self.curve);
         (self.live_at_begin, self.changes) = Default::default();
-        Span { sites: Sites { sums: self, shares }, curve, peak_time, peak_with_mappings }
+        Span { sites: Sites { sums: self, shares, order: Vec::new() }, curve, peak_time, peak_with_mappings }
     }
 }
 
@@ -175,6 +175,8 @@ impl Sums {
 pub struct Sites {
     sums: Sums,
     shares: Vec<Live>,
+    /// The order of sites; none: as they are numbered.
+    order: Vec<usize>,
 }
 
 impl Sites {
@@ -186,9 +188,19 @@ impl Sites {
         self.sums.sites.is_empty()
     }
 
-    /// The stack node of each, and what it is split by.
-    pub fn names(&self) -> &[(Option<NodeId>, u64)] {
-        &self.sums.sites
+    /// The stack node of the site in a place.
+    pub fn node(&self, place: usize) -> Option<NodeId> {
+        self.sums.sites[self.number(place)].0
+    }
+
+    fn number(&self, place: usize) -> usize {
+        self.order.get(place).copied().unwrap_or(place)
+    }
+
+    /// Puts them in the order of their stack nodes, and of what they are split by.
+    pub fn sort(&mut self) {
+        self.order = (0..self.len()).collect();
+        self.order.sort_unstable_by_key(|number| self.sums.sites[*number]);
     }
 
     /// All of them are split by the same: a thread.
@@ -202,11 +214,11 @@ impl Sites {
         self.sums.add_numbers(site, counts.numbers());
     }
 
-    /// Calls `take` with the stack node of each of some sites, what it is split by, and its sums. Those to which nothing happened, and
-    /// of which nothing is live, are left out.
+    /// Calls `take` with the stack node of the site in each of these places, what it is split by, and its sums. Sites to which nothing
+    /// happened, without live blocks, are left out.
     pub fn each(&self, some: Range<usize>, mut take: impl FnMut(Option<NodeId>, u64, &mut Metrics)) {
         let live_of = |all: &[Live], site: usize| all.get(site).copied().unwrap_or_default();
-        self.sums.happened.each(some, |site, happened| {
+        self.sums.happened.each(some.map(|place| self.number(place)), |site, happened| {
             let [live, peak, before] = [&self.sums.live, &self.shares, &self.sums.before].map(|all| live_of(all, site));
             if happened.is_none() && (live, peak, before.1) == (Live::default(), Live::default(), 0) {
                 return;
