@@ -7,7 +7,7 @@
 //! time, from when threads had the processor.
 
 use crate::calibration::{self, Figure};
-use crate::costs::Costs;
+use crate::costs::CostEstimates;
 use crate::estimate::Estimate;
 use crate::metric::Metric;
 use crate::priced::Priced;
@@ -73,13 +73,7 @@ pub struct Balance {
     /// recorded CPU time, and the recorder has no share in it.
     pub plain: Option<Estimate>,
     /// What call sites are charged with.
-    pub costs: Costs,
-    /// The allocator's own work, as in the costs.
-    pub allocator: Estimate,
-    /// Page faults that are charged to call sites, as in the costs.
-    pub charged_faults: Estimate,
-    /// Work on mappings, as in the costs.
-    pub mapping: Estimate,
+    pub charged: CostEstimates,
     /// Faults that are charged to no site, the recorder's aside, at the price of others. Those that were not seen may be part
     /// of calls whose time is counted already.
     pub other_faults: Estimate,
@@ -148,7 +142,7 @@ impl Balance {
 
     /// What memory costs of the CPU time, ns.
     pub fn explained(&self) -> Estimate {
-        self.allocator.plus(self.charged_faults).plus(self.mapping).plus(self.other_faults)
+        self.charged.processor().plus(self.other_faults)
     }
 
     /// CPU time that is explained by nothing above: the program's own work. ns.
@@ -244,9 +238,6 @@ fn of(
     let price = tariff.faults().other;
     let processor = usage.map(|usage| usage.user_ns as f64 + usage.system_ns as f64);
     let processor = processor.or(span.map(|units| tariff.ns(units as f64)));
-    let costs = total.costs();
-    let (allocator, charged_faults, mapping) =
-        (tariff.allocator(total), tariff.faults_of(total), tariff.mapping(total));
     // Faults that the kernel did not show can be part of a call whose time is counted already: mmap with MAP_POPULATE, which
     // is known, or the like inside the allocator.
     let others =
@@ -266,8 +257,9 @@ fn of(
         let counted = seen.saturating_sub(beside.uncharged.of(Uncharged::Recorder)) as f64 * tariff.faults().counting;
         let priced = tariff.seen_faults(faults.uncharged.of(Uncharged::Recorder) as f64 * price);
         let in_kernel = tariff.recorder_in_kernel(whole.kernel.running.recorder_in_kernel, priced);
-        let on_faults = tariff
-            .seen_faults(sampled + counted + tariff.slowed(costs.faults - tariff.huge_faults(total).value + shown));
+        let on_faults = tariff.seen_faults(
+            sampled + counted + tariff.slowed(total.costs().faults - tariff.huge_faults(total).value + shown),
+        );
         let recorder =
             tariff.recorder(own).plus(in_kernel).plus(on_faults).plus(tariff.looks(whole.kernel.running.all()));
         recorder.minus(tariff.hidden(total.counts.timed_calls))
@@ -275,10 +267,7 @@ fn of(
     let balance = Balance {
         processor,
         plain: None,
-        costs,
-        allocator,
-        charged_faults,
-        mapping,
+        charged: tariff.estimates(total),
         other_faults,
         other_faults_variance,
         recorder,

@@ -24,7 +24,7 @@ pub fn remark(recording: &Recording, sums: &Sums) -> Option<String> {
     if faults.timed == 0 {
         return None;
     }
-    words(faults.page, tariff.prices().minor_fault.median, balance.costs.faults, balance.program()?.value)
+    words(faults.page, tariff.prices().minor_fault.median, balance.charged.faults.value, balance.program()?.value)
 }
 
 /// `price` of a fault and what is `usual`; all faults of blocks and mappings, and the CPU time, all in ns.

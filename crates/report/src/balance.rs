@@ -21,7 +21,7 @@ use memtoll_trace::meta::Resident;
 /// The section of the summary; nothing if there is nothing to say.
 pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let balance = Balance::of_all(recording, sums);
-    let costs = &balance.costs;
+    let costs = sums.total.costs();
     if costs.total() <= 0.0 {
         return String::new();
     }
@@ -34,7 +34,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
     let calls = match total.timed_calls {
         0 => "0 calls".to_owned(),
         calls => {
-            let each = balance.allocator.scaled(1.0 / calls as f64).time_with_error();
+            let each = balance.charged.allocator.scaled(1.0 / calls as f64).time_with_error();
             format!("{}, {each} each", format::counted(calls, "call"))
         }
     };
@@ -44,7 +44,7 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         (false, true) => ": page faults and mapped blocks are part of it",
         (false, false) => ", by the clock: page faults, mapped blocks and waiting are part of it",
     };
-    lines.add(balance.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
+    lines.add(balance.charged.allocator, &format!("inside malloc, free and the like, in {calls}{by_the_clock}"));
     let mut add_faults = |time: Estimate, what: &str| match sees.fault_prices {
         true => lines.add(time, what),
         false => lines.beside(UNKNOWN.to_owned(), what),
@@ -57,7 +57,10 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         add_faults(tariff.faults_of_files(total), &files(total));
     }
     if total.mapping_ns > Nanoseconds::ZERO {
-        lines.add(balance.mapping, &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)));
+        lines.add(
+            balance.charged.mapping,
+            &format!("making and removing mappings{}{}", mapped(total), heap_moves(sums)),
+        );
     }
     if balance.other_faults.value > 0.0 {
         let kinds = other_faults(recording, &balance.faults);

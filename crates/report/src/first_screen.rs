@@ -201,11 +201,11 @@ fn cost(recording: &Recording, sums: &Sums, width: usize) -> Vec<String> {
     if all.value <= 0.0 {
         return Vec::new();
     }
-    let faults = balance.charged_faults.plus(balance.other_faults);
+    let faults = balance.charged.faults.plus(balance.other_faults);
     let parts = [
-        (balance.allocator, "malloc and free"),
+        (balance.charged.allocator, "malloc and free"),
         (faults, "page faults"),
-        (balance.mapping, "making and removing mappings"),
+        (balance.charged.mapping, "making and removing mappings"),
     ];
     let largest = parts.into_iter().max_by(|a, b| a.0.value.total_cmp(&b.0.value));
     let most = largest.map_or(String::new(), |(_, what)| format!("; most of it: {what}"));

@@ -15,16 +15,17 @@ pub struct Part {
 
 /// All parts, with what is left, if the CPU time is known.
 pub fn parts(balance: &Balance) -> Vec<Part> {
-    let zeroing = match balance.costs.faults {
-        faults if faults > 0.0 => balance.costs.zeroing / faults,
+    let charged = &balance.charged;
+    let zeroing = match charged.faults.value {
+        faults if faults > 0.0 => charged.zeroing.value / faults,
         _ => 0.0,
     };
     let part = |kind, name, time| Part { kind, name, time };
     let mut parts = vec![
-        part(Kind::Faults, "faults, not zeroing", balance.charged_faults.scaled(1.0 - zeroing)),
-        part(Kind::Zeroing, "zeroing", balance.charged_faults.scaled(zeroing)),
-        part(Kind::Mapping, "mapping", balance.mapping),
-        part(Kind::Allocator, "allocator", balance.allocator),
+        part(Kind::Faults, "faults, not zeroing", charged.faults.scaled(1.0 - zeroing)),
+        part(Kind::Zeroing, "zeroing", charged.zeroing),
+        part(Kind::Mapping, "mapping", charged.mapping),
+        part(Kind::Allocator, "allocator", charged.allocator),
         part(Kind::OtherFaults, "other faults", balance.other_faults),
     ];
     // Of a part of the run, the recorder's share is not known.
@@ -42,17 +43,21 @@ pub fn parts(balance: &Balance) -> Vec<Part> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_analysis::costs::CostEstimates;
 
     #[test]
     fn parts_are_the_whole_together() {
         let balance = Balance {
             processor: Some(100.0),
-            allocator: Estimate::exact(7.0),
-            charged_faults: Estimate::exact(20.0),
-            mapping: Estimate::exact(3.0),
+            charged: CostEstimates {
+                allocator: Estimate::exact(7.0),
+                faults: Estimate::exact(20.0),
+                zeroing: Estimate::exact(5.0),
+                mapping: Estimate::exact(3.0),
+                ..CostEstimates::default()
+            },
             other_faults: Estimate::exact(5.0),
             recorder: Some(Estimate::exact(10.0)),
-            costs: memtoll_analysis::costs::Costs { faults: 20.0, zeroing: 5.0, ..Default::default() },
             ..Balance::default()
         };
         let all = parts(&balance);

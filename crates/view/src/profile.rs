@@ -104,44 +104,25 @@ impl Recordings<'_> {
         }
     }
 
-    /// Where the program's CPU time went. Parts and rest are `processor` together, and the recorder's time is beside
-    /// it. Of stacks that match a filter, only what is charged to them is known.
+    /// The program's CPU time, and what is charged to no call stack. With what is, as the totals have it, parts and rest are `processor`
+    /// together, and the recorder's time is beside it. Of stacks that match a filter, only what is charged to them is known.
     fn balance(&self, of: &Selected) -> packs::Balance {
         let balance = Balance::of_all(self.recording(), &of.sums);
-        let tariff = self.tariff.of_sums(&of.sums);
-        let (costs, allocator, charged_faults, mapping) = match &of.matching {
-            None => (balance.costs, balance.allocator, balance.charged_faults, balance.mapping),
-            Some(of) => (of.costs(), tariff.allocator(of), tariff.faults_of(of), tariff.mapping(of)),
-        };
         let is_all = of.matching.is_none();
         let part = Estimated::from;
-        let times_faults = self.tariff.times_faults();
-        let share = |factor: f64| times_faults.then(|| part(charged_faults.scaled(factor)));
-        let zeroing = match costs.faults {
-            faults if faults > 0.0 => (costs.zeroing / faults).clamp(0.0, 1.0),
-            _ => 0.0,
-        };
         let rest = balance.rest().or_else(|| {
             let processor = balance.processor?;
             Some(Estimate::exact(processor).minus(balance.explained()))
         });
         let sees = self.tariff.sees();
-        let waits = tariff.estimates(of.matching.as_ref().unwrap_or(&of.sums.total));
         let knows_others = sees.fault_prices && (sees.faults || balance.faults.counted.is_some());
         packs::Balance {
             processor: balance.program_or_zero().map(part),
             plain: balance.plain.map(part),
-            allocator: part(allocator),
-            faults: share(1.0 - zeroing),
-            zeroing: share(zeroing),
-            mapping: part(mapping),
             other_faults: (knows_others && is_all).then(|| part(balance.other_faults)),
             other_faults_variance: balance.other_faults_variance,
             recorder: balance.recorder.filter(|_| is_all).map(part),
             rest: rest.filter(|_| is_all).map(part),
-            waiting: sees.switches.then(|| part(waits.waiting)),
-            reading: sees.switches.then(|| part(waits.reading)),
-            sees_faults: sees.faults,
         }
     }
 

@@ -7,8 +7,14 @@ import type { Estimated, Totals } from "./packs";
 /** What the part has of a metric; null: not known, or its pack does not say. */
 export type Has = (metric: Metric) => number | null;
 
+/** The CPU time that is charged to call sites. */
+export const CHARGED = ["fault-time", "mapping", "allocator"];
+
+/** What threads waited for. It is no CPU time. */
+export const WAITS = ["waiting", "reading"];
+
 /** What all costs are made of. */
-const PARTS_OF_COST = ["allocator", "fault-time", "mapping", "waiting", "reading"];
+const PARTS_OF_COST = [...CHARGED, ...WAITS];
 
 /** What several rows have together. */
 export const sumOf = (rows: readonly number[], of: (row: number, metric: Metric) => number | null): Has => (metric) => rows.reduce((sum, row) => sum + (of(row, metric) ?? 0), 0);
@@ -32,13 +38,13 @@ export function partOf(whole: Estimated, value: number, divided: Metric["divided
 const around0 = (error: number): Estimated => ({ value: 0, low: -error, high: error });
 
 export class Errors {
-    private readonly known: Map<string, Metric>;
+    private readonly metrics: Map<string, Metric>;
 
     constructor(
         private readonly totals: Pick<Totals, "values" | "intervals">,
         metrics: Metric[],
     ) {
-        this.known = new Map(metrics.map((metric) => [metric.name, metric]));
+        this.metrics = new Map(metrics.map((metric) => [metric.name, metric]));
     }
 
     /** The whole of a metric. */
@@ -46,6 +52,12 @@ export class Errors {
         const value = this.totals.values[name] ?? 0;
         const [low, high] = this.totals.intervals[name] ?? [value, value];
         return { value, low, high };
+    }
+
+    /** The whole of the metric that is called so; null: it is not known. */
+    ofAll(name: string): Estimated | null {
+        const metric = this.metrics.get(name);
+        return metric?.known && this.totals.values[name] !== null ? this.whole(metric) : null;
     }
 
     /** A number alone, with the digits that are known. */
@@ -72,7 +84,7 @@ export class Errors {
             return { ...together([part, { value: 0, low: low - value, high: high - value }, { value: 0, low: -basis("overdrawn"), high: 0 }]), value };
         }
         const share = value / (this.whole(metric).value || 1);
-        const parts = PARTS_OF_COST.flatMap((name) => this.known.get(name) ?? []).map((one) => this.around(one, has(one) ?? share * this.whole(one).value, has));
+        const parts = PARTS_OF_COST.flatMap((name) => this.metrics.get(name) ?? []).map((one) => this.around(one, has(one) ?? share * this.whole(one).value, has));
         const { value: sum, low, high } = together(parts);
         return { value, low: value - (sum - low), high: value + (high - sum) };
     }

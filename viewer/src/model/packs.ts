@@ -48,17 +48,10 @@ export interface AdvicePack {
 export interface Balance {
     processor: Estimated | null;
     plain: Estimated | null;
-    allocator: Estimated;
-    faults: Estimated | null;
-    zeroing: Estimated | null;
-    mapping: Estimated;
     other_faults: Estimated | null;
     other_faults_variance: number;
     recorder: Estimated | null;
     rest: Estimated | null;
-    waiting: Estimated | null;
-    reading: Estimated | null;
-    sees_faults: boolean;
 }
 
 export interface BlocksPack {

@@ -1,7 +1,7 @@
 // A page has no events: a selection of it is made of slices of time, whose sums are joined here.
 
 import { unknownOf, valueOf, withBases, type Metric, type Numbers, type Profile } from "./answer";
-import { Errors, partOf, sumOf, together } from "./errors";
+import { CHARGED, Errors, sumOf, together } from "./errors";
 import { byChance } from "./format";
 import type { Pack } from "./pack";
 import type { Balance, Estimated, SlicePack, Totals } from "./packs";
@@ -33,31 +33,18 @@ function otherFaults(all: Balance[]): Estimated | null {
     return sum && together([sum, chanceOf(sum.value, all.reduce((sum, one) => sum + one.other_faults_variance, 0))]);
 }
 
-/** A span's costs err as those of the whole. Their sum does as the server has it: each part by itself. */
-function balanceOf(all: Balance[], whole: Balance, metrics: Metric[]): Balance {
-    if (all.length === 0) return { ...whole, processor: null, rest: null, recorder: null };
-    const part = (of: Balance, name: "allocator" | "mapping"): Estimated => {
-        const value = all.reduce((sum, one) => sum + one[name].value, 0);
-        return partOf(of[name], value, metrics.find((one) => one.name === name)?.divided);
-    };
-    const known = (name: "faults" | "zeroing" | "waiting" | "reading") => both(whole[name], all.map((of) => of[name]).reduce((a, b) => both(a, b, add)), (of, { value }) => partOf(of, value, null));
-    const [processor, other_faults, allocator, mapping] = [all.map((of) => of.processor).reduce((a, b) => both(a, b, add)), otherFaults(all), part(whole, "allocator"), part(whole, "mapping")];
-    const [faults, zeroing] = [known("faults"), known("zeroing")];
-    const explained = together([allocator, both(faults, zeroing, add), mapping, other_faults]);
+/** Of slices whose costs have these errors together. What is left errs as the server has it: each part by itself. */
+function balanceOf(all: Balance[], errors: Errors): Balance {
+    const nothing: Balance = { processor: null, plain: null, other_faults: null, other_faults_variance: 0, recorder: null, rest: null };
+    if (all.length === 0) return nothing;
+    const [processor, other_faults] = [all.map((of) => of.processor).reduce((a, b) => both(a, b, add)), otherFaults(all)];
+    const explained = together([...CHARGED.map((name) => errors.ofAll(name)), other_faults]);
     return {
+        ...nothing,
         processor,
-        plain: null,
-        allocator,
-        faults,
-        zeroing,
-        mapping,
         other_faults,
         other_faults_variance: all.reduce((sum, one) => sum + one.other_faults_variance, 0),
-        recorder: null,
         rest: all.some(({ rest }) => rest === null) ? null : processor && together([processor, negative(explained)]),
-        waiting: known("waiting"),
-        reading: known("reading"),
-        sees_faults: all.every((of) => of.sees_faults),
     };
 }
 
@@ -110,10 +97,11 @@ export function joined(whole: Profile, slices: Slice[], metrics: Metric[]): Prof
     const shape = whole.tree;
     const siteNumbers = numbersOf("sites", whole.sites.length, slices, slices[highest], metrics);
     const there = new Set(slices.flatMap((slice) => [...slice.column("sites.index")]));
+    const sums = totalsOfAll(totals, highest, whole.totals, siteNumbers, metrics);
     return {
         ...whole,
-        totals: totalsOfAll(totals, highest, whole.totals, siteNumbers, metrics),
-        balance: balanceOf(slices.map(({ head }) => head.balance), whole.balance, metrics),
+        totals: sums,
+        balance: balanceOf(slices.map(({ head }) => head.balance), new Errors(sums, metrics)),
         // Resident sets are known of whole processes.
         memory: slices.length === 1 ? slices[0]!.head.memory : { resident: null, at_end: null, with_mappings: null, reserved: null },
         sites: whole.sites.filter(({ index }) => there.has(index)),

@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { newStale, StaleParts, useIsStale, useLoaded, type Loaded } from "../hooks";
 import { selects } from "../model/cuts";
 import { columnOf, countOfSites, processorOf, shownIn, totalInWords, totalOf, valueOf, wholeOf, type Finding, type Metric, type Profile, type Site } from "../model/answer";
-import { together, type Errors } from "../model/errors";
+import { CHARGED, together, WAITS, type Errors } from "../model/errors";
 import { bytes, count, counted, estimate, exact, inRow, known, percent, share as shareInWords, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
 import { toFunction, toMetric, toSite } from "../model/ways";
@@ -24,22 +24,16 @@ interface Part {
     within?: Part;
 }
 
-/** The part of page faults that is no zeroing belongs to the same estimate: bounds add up, too. */
-function sumOf(a: Estimated | null, b: Estimated | null): Estimated | null {
-    return a && b && { value: a.value + b.value, low: a.low + b.low, high: a.high + b.high };
-}
-
 /** Where the program's CPU time goes: parts and its own work, which add up to all of it. They are called as metrics are. */
-function partsOf(balance: Balance, metrics: Metric[]): Part[] {
-    const metric = (name: string): Pick<Part, "name" | "help" | "define"> => {
-        const of = metrics.find((one) => one.name === name);
-        return { name: of?.title ?? name, help: of?.help ?? "", define: name };
+function partsOf(balance: Balance, errors: Errors, metrics: Metric[]): Part[] {
+    const metric = (name: string): Part => {
+        const of = metrics.find((one) => one.name === name)!;
+        return { name: of.title, color: of.color, of: errors.ofAll(name), help: of.help, define: name };
     };
-    const zeroing = { ...metric("zeroing"), color: "zeroing", of: balance.zeroing };
     const all: (Part | null)[] = [
-        { ...metric("fault-time"), color: "faults", of: sumOf(balance.faults, balance.zeroing), within: zeroing },
-        { ...metric("mapping"), color: "mapping", of: balance.mapping },
-        { ...metric("allocator"), color: "allocator", of: balance.allocator },
+        { ...metric("fault-time"), within: metric("zeroing") },
+        metric("mapping"),
+        metric("allocator"),
         { name: "other faults", color: "other", of: balance.other_faults, help: "Page faults of code, files and stacks, and those that the kernel only counted.", define: "other-faults" },
         balance.rest && {
             name: balance.recorder ? "program" : "program and recorder",
@@ -55,17 +49,14 @@ function partsOf(balance: Balance, metrics: Metric[]): Part[] {
 /** With the digits that are known. */
 const inDigits = ({ value, low, high }: Estimated) => known(value, low, high, "ns");
 
-/** What threads waited for, by the names of metrics; it is no CPU time. */
-const WAITS = ["waiting", "reading"] as const;
-
 const nsOf = (part: { of: Estimated | null } | undefined) => Math.max(0, part?.of?.value ?? 0);
 
 function Cost() {
-    const { profile, answered, recording, damage } = useShown();
+    const { profile, errors, answered, recording, damage } = useShown();
     const { balance, totals } = profile;
     const { recorder } = balance;
     const isFiltered = selects(answered);
-    const parts = partsOf(balance, recording.metrics).filter((part) => !isFiltered || part.define !== "other-faults");
+    const parts = partsOf(balance, errors, recording.metrics).filter((part) => !isFiltered || part.define !== "other-faults");
     const memory = together(parts.flatMap((part) => (part.define === "program" ? [] : [part.of])));
     const charged = together(parts.flatMap((part) => (["program", "other-faults"].includes(part.define) ? [] : [part.of])));
     const processor = processorOf(profile);
@@ -73,7 +64,12 @@ function Cost() {
     const sum = Math.max(parts.reduce((sum, part) => sum + nsOf(part), 0), isFiltered ? (whole ?? 0) : 0);
     const isTooMuch = balance.rest !== null && balance.rest.value < 0;
     const others = balance.other_faults?.value ?? 0;
-    const waits = WAITS.flatMap((name) => ((balance[name]?.value ?? 0) > memory.value / 10 ? [`${inDigits(balance[name]!)} of ${name}`] : []));
+    const waiting = errors.ofAll("waiting");
+    const waited = WAITS.flatMap((name) => {
+        const of = errors.ofAll(name);
+        return of && of.value > 0 ? [{ name, of }] : [];
+    });
+    const waits = waited.flatMap(({ name, of }) => (of.value > memory.value / 10 ? [`${inDigits(of)} of ${name}`] : []));
     const isLess = parts.some((part) => part.of === null);
     const bars = parts.flatMap((part) => [{ ...part, ns: nsOf(part) - nsOf(part.within) }, ...(part.within ? [{ ...part.within, ns: nsOf(part.within) }] : [])]);
     // Lines say who pays for a part; what no line pays for has a definition.
@@ -107,19 +103,15 @@ function Cost() {
                         </li>
                     );
                 })}
-                {WAITS.map((name) => {
-                    const of = balance[name];
-                    if (!of || of.value <= 0) return null;
-                    return (
-                        <li key={name} title="Not CPU time, and of all threads together: it has no part of the bar.">
-                            <span class="key waiting" />
-                            <Door to={toMetric(name)}>{recording.metrics.find((one) => one.name === name)?.title}</Door>
-                            {shown(of)}
-                            <span class="soft">beside CPU time</span>
-                            <Define name={name} />
-                        </li>
-                    );
-                })}
+                {waited.map(({ name, of }) => (
+                    <li key={name} title="Not CPU time, and of all threads together: it has no part of the bar.">
+                        <span class="key waiting" />
+                        <Door to={toMetric(name)}>{recording.metrics.find((one) => one.name === name)?.title}</Door>
+                        {shown(of)}
+                        <span class="soft">beside CPU time</span>
+                        <Define name={name} />
+                    </li>
+                ))}
                 {processor && <li class="soft">shares are of {inDigits(processor)} CPU time</li>}
             </ul>
             <p class="soft">
@@ -132,9 +124,9 @@ function Cost() {
                         <span title={exact(recorder.value, "ns")}>{estimate(recorder.value, recorder.low, recorder.high)}</span>.{" "}
                     </>
                 )}
-                {!balance.sees_faults ? "The kernel did not show page faults: their cost is not known. " : balance.faults === null && "What page faults cost is not known: their price is measured when a recording ends. "}
+                {!errors.ofAll("faults") ? "The kernel did not show page faults: their cost is not known. " : !errors.ofAll("fault-time") && "What page faults cost is not known: their price is measured when a recording ends. "}
                 {isTooMuch && "The parts are more than the CPU time: the difference is within their errors, or the times are off. "}
-                {balance.waiting === null ? "Waiting is not known: the kernel did not show when threads lost the CPU." : balance.waiting.value === 0 && `No thread waited in the allocator${isFiltered ? " there" : ""}.`}
+                {!waiting ? "Waiting is not known: the kernel did not show when threads lost the CPU." : waiting.value === 0 && `No thread waited in the allocator${isFiltered ? " there" : ""}.`}
                 {totals.processes > 1 && ` Sums of ${counted(totals.processes, "process")}.`}
             </p>
             <Resident memory={profile.memory} processes={totals.processes} />
@@ -216,9 +208,6 @@ function blocksOf(profile: Profile, metrics: Metric[], metric: Metric, site: Sit
     return `${counted(blocks, "block")}${site.elements > 0 ? ` of ${count(site.elements)} × ${bytes(site.element)}` : ""}`;
 }
 
-/** Shares of costs in CPU time are of the CPU time, as in the report's first lines. Waiting is shown beside them: it takes none. */
-const CPU_TIME = ["allocator", "fault-time", "mapping"];
-
 interface Share {
     whole: number;
     /** What it is a share of. */
@@ -229,7 +218,7 @@ interface Share {
     waits: (row: number) => [name: string, ns: Estimated][];
 }
 
-/** What shares of a metric are of; null: a mean has none. */
+/** What shares of a metric are of; null: a mean has none. Those of costs in CPU time are of the CPU time, as in the report's first lines. */
 function shareOf(profile: Profile, errors: Errors, metric: Metric, metrics: Metric[]): Share | null {
     const of = (name: string, row: number): Estimated => {
         const one = metrics.find((one) => one.name === name);
@@ -237,9 +226,9 @@ function shareOf(profile: Profile, errors: Errors, metric: Metric, metrics: Metr
     };
     const processor = processorOf(profile)?.value ?? null;
     if (processor !== null && metric.name === "cost")
-        return { whole: processor, name: "CPU time", part: (row) => together(CPU_TIME.map((name) => of(name, row))), waits: (row) => WAITS.map((name) => [name, of(name, row)]) };
+        return { whole: processor, name: "CPU time", part: (row) => together(CHARGED.map((name) => of(name, row))), waits: (row) => WAITS.map((name) => [name, of(name, row)]) };
     const part = (row: number) => of(metric.name, row);
-    if (processor !== null && [...CPU_TIME, "zeroing"].includes(metric.name)) return { whole: processor, name: "CPU time", part, waits: () => [] };
+    if (processor !== null && [...CHARGED, "zeroing"].includes(metric.name)) return { whole: processor, name: "CPU time", part, waits: () => [] };
     const whole = wholeOf(profile, metric);
     return metric.over || whole === null ? null : { whole: whole.value, name: whole.words, part, waits: () => [] };
 }

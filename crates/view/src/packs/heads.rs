@@ -254,26 +254,17 @@ sent! {
         in_rows: &'static str,
     }
 
-    /// Where the program's CPU time went, ns; null: not known. Where a filter is set, parts are those of the call stacks that match, and
-    /// the CPU time is that of all.
+    /// The program's CPU time, and what of it is charged to no call stack, ns; null: not known. What is charged is in the totals. Where a
+    /// filter is set, the CPU time is that of all call stacks.
     Balance {
         /// Not more than 0: the program does not run, or the recorder takes about as much.
         processor: Option<Estimated>,
         plain: Option<Estimated>,
-        allocator: Estimated,
-        /// Page faults without zeroing.
-        faults: Option<Estimated>,
-        zeroing: Option<Estimated>,
-        mapping: Estimated,
         other_faults: Option<Estimated>,
         /// By chance, ns squared.
         other_faults_variance: f64,
         recorder: Option<Estimated>,
         rest: Option<Estimated>,
-        /// Beside the CPU time.
-        waiting: Option<Estimated>,
-        reading: Option<Estimated>,
-        sees_faults: bool,
     }
 
     /// A number, and where the true one is in 95 of 100 recordings.
