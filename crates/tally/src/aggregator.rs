@@ -27,7 +27,6 @@ impl Aggregator {
         window: Option<u64>,
     ) {
         self.tally.resume(chapter, live, curve, window);
-        self.blocks.reserve(chapter.carried.len());
         for block in &chapter.carried {
             self.blocks.insert(block.number.0, self.tally.carried(block));
         }

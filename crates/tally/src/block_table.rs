@@ -1,7 +1,8 @@
 //! What is known of the blocks that are live, by their number.
 //!
-//! Most blocks die young, so the newest stand in a ring that the next ones overwrite; those that survive a round of it
-//! move to a hash map. Memory is bounded by the live blocks, and the usual release touches one line of the cache.
+//! Most blocks die young, so the newest stand in a ring that the next ones overwrite. Those that survive a round of it move
+//! to pages of blocks with neighbouring numbers: they move there one after the other, and often die together, too. Memory is
+//! bounded by the live blocks, and the usual release touches one line of the cache.
 
 use rustc_hash::FxHashMap;
 
@@ -17,19 +18,75 @@ struct Entry<B> {
 /// What is known of blocks.
 pub struct BlockTable<B> {
     ring: Box<[Entry<B>]>,
-    survivors: FxHashMap<u64, B>,
+    survivors: Survivors<B>,
+}
+
+/// Blocks of [`PAGE`] neighbouring numbers.
+struct Page<B> {
+    /// A bit for each number that is there.
+    present: u64,
+    /// In the order of their numbers.
+    blocks: Vec<B>,
+}
+
+/// Numbers of a page.
+const PAGE: u64 = u64::BITS as u64;
+
+/// Pages, by the number of each.
+struct Survivors<B>(FxHashMap<u64, Page<B>>);
+
+impl<B> Page<B> {
+    /// The bit of a number, and the place of its block.
+    fn place(&self, number: u64) -> (u64, usize) {
+        let bit = 1 << (number % PAGE);
+        (bit, (self.present & (bit - 1)).count_ones() as usize)
+    }
+
+    fn place_of(&self, number: u64) -> Option<usize> {
+        let (bit, place) = self.place(number);
+        (self.present & bit != 0).then_some(place)
+    }
+}
+
+impl<B: Copy> Survivors<B> {
+    fn insert(&mut self, number: u64, block: B) {
+        let page = self.0.entry(number / PAGE).or_insert_with(|| Page { present: 0, blocks: Vec::new() });
+        let (bit, place) = page.place(number);
+        match page.present & bit {
+            0 => page.blocks.insert(place, block),
+            _ => page.blocks[place] = block,
+        }
+        page.present |= bit;
+    }
+
+    fn get(&self, number: u64) -> Option<&B> {
+        let page = self.0.get(&(number / PAGE))?;
+        Some(&page.blocks[page.place_of(number)?])
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut B> {
+        let page = self.0.get_mut(&(number / PAGE))?;
+        let place = page.place_of(number)?;
+        Some(&mut page.blocks[place])
+    }
+
+    fn remove(&mut self, number: u64) -> Option<B> {
+        let page = self.0.get_mut(&(number / PAGE))?;
+        let place = page.place_of(number)?;
+        let block = page.blocks.remove(place);
+        page.present ^= page.place(number).0;
+        if page.present == 0 {
+            self.0.remove(&(number / PAGE));
+        }
+        Some(block)
+    }
 }
 
 impl<B: Copy> BlockTable<B> {
     /// `any` stands where no block is.
     pub fn new(any: B) -> Self {
         let empty = Entry { number: NO_BLOCK, block: any };
-        BlockTable { ring: vec![empty; RING].into(), survivors: FxHashMap::default() }
-    }
-
-    /// Makes room for blocks that are going to be inserted and will stay.
-    pub fn reserve(&mut self, blocks: usize) {
-        self.survivors.reserve(blocks);
+        BlockTable { ring: vec![empty; RING].into(), survivors: Survivors(FxHashMap::default()) }
     }
 
     #[inline]
@@ -52,7 +109,7 @@ impl<B: Copy> BlockTable<B> {
     pub fn get(&self, number: u64) -> Option<B> {
         match self.place(number) {
             Some(place) => Some(self.ring[place].block),
-            None => self.survivors.get(&number).copied(),
+            None => self.survivors.get(number).copied(),
         }
     }
 
@@ -60,13 +117,13 @@ impl<B: Copy> BlockTable<B> {
     pub fn get_mut(&mut self, number: u64) -> Option<&mut B> {
         match self.place(number) {
             Some(place) => Some(&mut self.ring[place].block),
-            None => self.survivors.get_mut(&number),
+            None => self.survivors.get_mut(number),
         }
     }
 
     #[inline]
     pub fn remove(&mut self, number: u64) -> Option<B> {
-        let Some(place) = self.place(number) else { return self.survivors.remove(&number) };
+        let Some(place) = self.place(number) else { return self.survivors.remove(number) };
         let entry = &mut self.ring[place];
         entry.number = NO_BLOCK;
         Some(entry.block)
@@ -75,7 +132,7 @@ impl<B: Copy> BlockTable<B> {
     /// All that is known, in any order.
     pub fn into_blocks(self) -> impl Iterator<Item = B> {
         let young = self.ring.into_iter().filter(|entry| entry.number != NO_BLOCK).map(|entry| entry.block);
-        young.chain(self.survivors.into_values())
+        young.chain(self.survivors.0.into_values().flat_map(|page| page.blocks))
     }
 }
 
