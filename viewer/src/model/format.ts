@@ -10,11 +10,17 @@ function three(value: number): string {
     return value.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
 }
 
-/** Made once: a formatter of its own for each number takes most of the time of a table. */
-const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+/** By digits behind the point, each made once: a formatter of its own for each number takes most of the time of a table. */
+const FORMATS: Intl.NumberFormat[] = [];
+
+/** With this many digits behind the point, and commas before it. */
+export function withDigits(value: number, digits: number): string {
+    const format = (FORMATS[digits] ??= new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+    return format.format(value);
+}
 
 export function count(value: number): string {
-    return WHOLE.format(Math.round(value) + 0); // + 0: not -0
+    return withDigits(Math.round(value) + 0, 0); // + 0: not -0
 }
 
 /** `1 block`, `29,461 blocks`, `2 processes`. */
@@ -148,8 +154,7 @@ function cutOf(value: number, low: number, high: number, unit: Unit | "share"): 
     const { factor: before, digits: known } = cut(largest);
     const { factor, name, digits } = cut(Math.ceil((largest / before) * 10 ** known) / 10 ** known * before);
     const steps = (value: number) => (value / factor) * 10 ** digits;
-    const text = (steps: number) =>
-        (steps / 10 ** digits + 0).toLocaleString("en-US", { minimumFractionDigits: Math.max(0, digits), maximumFractionDigits: Math.max(0, digits) });
+    const text = (steps: number) => withDigits(steps / 10 ** digits + 0, Math.max(0, digits));
     // A bound is rounded up, so that it stays true.
     return { name, shown: (value) => text(Math.round(steps(value)) + 0), up: (value) => text(Math.max(1, Math.ceil(steps(value) - 1e-9))) };
 }

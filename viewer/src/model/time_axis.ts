@@ -1,6 +1,6 @@
 // An axis of time that stays clear from hours down to nanoseconds.
 
-import { count } from "./format";
+import { count, withDigits } from "./format";
 
 /** Powers of ten of the units, smallest first. */
 const UNITS: [ns: number, name: string][] = [
@@ -35,7 +35,7 @@ export function timeAt(ns: number, distance: number): string {
     const step = distance > 0 ? distance : Math.max(1, ns / 1000);
     if (ns < 0.5 * Math.min(1, step)) return "0 s";
     const [unit, name] = unitOf(Math.max(ns, step));
-    return `${(ns / unit).toLocaleString("en-US", { minimumFractionDigits: digitsOf(step, unit), maximumFractionDigits: digitsOf(step, unit) })} ${name}`;
+    return `${withDigits(ns / unit, digitsOf(step, unit))} ${name}`;
 }
 
 /** The narrowest of 1, 2, 5, 10, … ns of which at most `most` fit between two times. */
