@@ -97,7 +97,7 @@ impl Chapters<'_> {
         let nodes = self.image.nodes.len();
         let is_node = |node: Option<NodeId>| NodeId::index_of(node) < nodes;
         let is_thread = |thread: ThreadNo| thread.get() < MAX_THREADS;
-        let is_known = chapter.sites.iter().all(|(node, _)| is_node(*node))
+        let is_known = chapter.sites.nodes().iter().all(|node| is_node(*node))
             && chapter.carried.iter().all(|block| is_node(block.node) && is_thread(block.thread))
             && chapter
                 .reallocating

@@ -20,6 +20,7 @@ mod sums;
 mod tests;
 
 pub use by_group::{Groups, group_of};
+use counted::Counted;
 use replays::Run;
 use slices::Cutter;
 pub use slices::{Slice, Slicer, Slices, Which};
@@ -82,8 +83,8 @@ type Row = (Option<NodeId>, u64, Metrics);
 pub struct Added(Kept);
 
 enum Kept {
-    /// As the chapter has them.
-    OfSites(Vec<(Option<NodeId>, Metrics)>),
+    /// Of whole sites.
+    OfSites(OfSites),
     /// Of parts of sites.
     OfParts(Vec<Row>),
 }
@@ -92,9 +93,26 @@ impl Added {
     /// Each site's stack node, what it is split by, and what is added.
     pub fn each(&self, mut take: impl FnMut(Option<NodeId>, u64, &Metrics)) {
         match &self.0 {
-            Kept::OfSites(rows) => rows.iter().for_each(|(node, metrics)| take(*node, 0, metrics)),
+            Kept::OfSites(OfSites { nodes, counted }) => {
+                counted.each(0..nodes.len(), |site, metrics| take(nodes[site], 0, &metrics.unwrap_or_default()))
+            }
             Kept::OfParts(rows) => rows.iter().for_each(|(node, extra, metrics)| take(*node, *extra, metrics)),
         }
+    }
+}
+
+/// What sites counted, by their places among `nodes`.
+#[derive(Default)]
+struct OfSites {
+    nodes: Vec<Option<NodeId>>,
+    counted: Counted,
+}
+
+impl OfSites {
+    fn add(&mut self, node: Option<NodeId>, mut metrics: Metrics, charge: Charge) {
+        charge_with(&mut metrics, charge);
+        self.counted.add(self.nodes.len(), metrics.numbers());
+        self.nodes.push(node);
     }
 }
 
@@ -120,8 +138,9 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
     let charge = asked.get().charge;
     if is_of_sites(asked) {
         let mut chapter = chapters.sums(number)?;
-        let mut sites = std::mem::take(&mut chapter.sites);
-        sites.iter_mut().for_each(|(_, metrics)| charge_with(metrics, charge));
+        let mut sites = OfSites::default();
+        let packed = std::mem::take(&mut chapter.sites);
+        packed.iter().for_each(|(node, metrics)| sites.add(node, metrics, charge));
         return Ok((chapter, Some(Added(Kept::OfSites(sites)))));
     }
     let Some(parts) = chapters.parts(number)? else { return Ok((chapters.outline(number)?, None)) };
@@ -129,11 +148,8 @@ fn unpack(chapters: &impl Chapters, asked: &Part, number: usize) -> Result<Unpac
     let admits = |thread, size| asked.admits_part(thread, Bytes(size));
     let mut rows: Vec<Row> = Vec::new();
     if asked.get().is_by_stack() {
-        let mut sites = Vec::with_capacity(chapter.sites.len());
-        parts.together(&chapter, admits, |node, mut metrics| {
-            charge_with(&mut metrics, charge);
-            sites.push((node, metrics));
-        })?;
+        let mut sites = OfSites::default();
+        parts.together(&chapter, admits, |node, metrics| sites.add(node, metrics, charge))?;
         return Ok((chapter, Some(Added(Kept::OfSites(sites)))));
     }
     let mut of_node = 0;

@@ -12,7 +12,8 @@
 use crate::Damage;
 use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
-use crate::metrics::{Columns, Metrics, OF_CHAPTER, Rows};
+use crate::metrics::OF_CHAPTER;
+use crate::packed_sites::{PackedSites, Packing};
 use crate::summary::{LiveCurve, PeakWithMappings};
 
 /// A block of memory that was live when the chapter began and is released in it. `Of` is what says who acquired it: while a
@@ -128,7 +129,7 @@ pub struct CurvePart {
     pub highest: Vec<u64>,
 }
 
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub struct Chapter {
     /// Bytes live when it begins.
     pub live_bytes: Bytes,
@@ -148,7 +149,7 @@ pub struct Chapter {
     pub mapped: Option<Mapped>,
     /// What is added to the sums of each call site in it. Live bytes and blocks may shrink: they wrap around. Costs,
     /// peaks and cut-off stacks are not here.
-    pub sites: Vec<(Option<NodeId>, Metrics)>,
+    pub sites: PackedSites,
     /// Blocks from before, by number.
     pub carried: Vec<Carried>,
 }
@@ -188,19 +189,12 @@ fn count(bytes: &mut Unread) -> Result<usize, Damage> {
     if count > bytes.remaining() { Err(Damage::Short) } else { Ok(count) }
 }
 
-/// Packs a chapter.
-pub fn encode(chapter: &Chapter) -> Vec<u8> {
-    let mut sites = Sites::default();
-    for (node, metrics) in &chapter.sites {
-        let values = metrics.values();
-        sites.push(*node, &OF_CHAPTER.map(|index| values[index]));
-    }
-    encode_with(chapter, &sites)
-}
+/// What is added to the sums of call sites, packed one by one.
+pub type Sites = Packing<{ OF_CHAPTER.len() }>;
 
 /// Packs a chapter with the sums of these call sites instead of its own.
-pub fn encode_with(chapter: &Chapter, sites: &Sites) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(sites.count * 24 + chapter.carried.len() * 10);
+pub fn encode(chapter: &Chapter, sites: &Sites) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(sites.len() * 24 + chapter.carried.len() * 10);
     let out = &mut plain;
     let with = &chapter.with_mappings;
     for value in [chapter.live_bytes.0, chapter.highest.0, chapter.highest_time.0] {
@@ -304,35 +298,6 @@ fn extents(bytes: &mut Unread) -> Result<Extents, Damage> {
     Ok(Extents { ranges: ranges_now, moving: moving.collect::<Result<_, Damage>>()? })
 }
 
-/// What is added to the sums of call sites, packed one by one.
-pub struct Sites {
-    count: usize,
-    last_node: u64,
-    nodes: Vec<u8>,
-    columns: Columns<{ OF_CHAPTER.len() }>,
-}
-
-impl Default for Sites {
-    fn default() -> Sites {
-        Sites { count: 0, last_node: 0, nodes: Vec::new(), columns: Columns::new(&OF_CHAPTER) }
-    }
-}
-
-impl Sites {
-    /// Adds a site: its stack node, and what is added to each of [`OF_CHAPTER`].
-    pub fn push(&mut self, node: Option<NodeId>, sums: &Counts) {
-        self.count += 1;
-        put_signed(&mut self.nodes, number_of(node), &mut self.last_node);
-        self.columns.push(sums);
-    }
-
-    fn put(&self, out: &mut Vec<u8>) {
-        put_varint(out, self.count as u64);
-        out.extend_from_slice(&self.nodes);
-        self.columns.put(out);
-    }
-}
-
 fn put_carried(out: &mut Vec<u8>, carried: &[Carried]) {
     put_varint(out, carried.len() as u64);
     let column = |out: &mut Vec<u8>, field: fn(&Carried) -> u64| {
@@ -367,16 +332,14 @@ pub fn decode(payload: &[u8], wanted: Wanted) -> Result<Chapter, Damage> {
     if wanted == Wanted::Outline {
         return Ok(chapter);
     }
-    if wanted == Wanted::Carried {
-        let sites = count(&mut bytes)?;
-        bytes.skip_varints(sites)?;
-        Rows::read(&mut bytes, sites)?;
-    } else {
-        chapter.sites = sites(&mut bytes)?;
-    }
+    let sites = match wanted {
+        Wanted::Carried => PackedSites::skip(&mut bytes).map(|()| None)?,
+        _ => Some(PackedSites::read(&mut bytes, &plain)?),
+    };
     if wanted != Wanted::Sites {
         chapter.carried = carried(&mut bytes)?;
     }
+    chapter.sites = sites.map_or_else(PackedSites::default, |sites| sites.keeping(plain));
     Ok(chapter)
 }
 
@@ -413,19 +376,6 @@ fn beginning(bytes: &mut Unread) -> Result<Chapter, Damage> {
         });
     }
     Ok(chapter)
-}
-
-fn sites(bytes: &mut Unread) -> Result<Vec<(Option<NodeId>, Metrics)>, Damage> {
-    let count = count(bytes)?;
-    let (mut nodes, mut before) = (*bytes, 0);
-    bytes.skip_varints(count)?;
-    let mut rows = Rows::read(bytes, count)?;
-    // All columns have as many rows, so this is no more than what is going to be there.
-    let mut sites = Vec::with_capacity(count);
-    for _ in 0..count {
-        sites.push((signed_node(&mut nodes, &mut before)?, rows.row()?));
-    }
-    Ok(sites)
 }
 
 fn carried(bytes: &mut Unread) -> Result<Vec<Carried>, Damage> {
@@ -485,7 +435,7 @@ impl CurvePart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::COUNTS;
+    use crate::metrics::{COUNTS, Metrics};
     use proptest::prelude::*;
 
     fn thread(number: u32) -> ThreadNo {
@@ -527,6 +477,7 @@ mod tests {
             }),
             ..Chapter::default()
         };
+        let mut sites = Sites::new(&OF_CHAPTER);
         for node in [9u32, 8, 4_000_000_000] {
             let mut metrics = Metrics::default();
             for index in OF_CHAPTER {
@@ -537,15 +488,17 @@ mod tests {
             let (size, time) = (Bytes(40), Units(7));
             let (is_last, steps) = (node == 8, node as u16);
             let node = NodeId::new(node);
-            chapter.sites.push((node, metrics));
+            sites.push_metrics(node, &metrics);
             chapter.carried.push(Carried { number, size, time, node, thread, is_last, steps });
         }
-        for chapter in [chapter, Chapter::default()] {
-            assert_eq!(decode(&encode(&chapter), Wanted::All).unwrap(), chapter);
-            let outline = Chapter { sites: Vec::new(), carried: Vec::new(), ..chapter.clone() };
-            assert_eq!(decode(&encode(&chapter), Wanted::Outline).unwrap(), outline);
-            let beginning = Chapter { sites: Vec::new(), ..chapter.clone() };
-            assert_eq!(decode(&encode(&chapter), Wanted::Carried).unwrap(), beginning);
+        chapter.sites = sites.read_back().unwrap();
+        for (chapter, sites) in [(chapter, sites), (Chapter::default(), Sites::new(&OF_CHAPTER))] {
+            let packed = encode(&chapter, &sites);
+            assert_eq!(decode(&packed, Wanted::All).unwrap(), chapter);
+            let outline = Chapter { sites: PackedSites::default(), carried: Vec::new(), ..chapter.clone() };
+            assert_eq!(decode(&packed, Wanted::Outline).unwrap(), outline);
+            let beginning = Chapter { sites: PackedSites::default(), ..chapter.clone() };
+            assert_eq!(decode(&packed, Wanted::Carried).unwrap(), beginning);
         }
     }
 

@@ -16,6 +16,7 @@ pub mod meta;
 pub mod metrics;
 pub mod nodes;
 pub mod op;
+pub mod packed_sites;
 pub mod parts;
 pub mod path;
 pub mod pattern;

@@ -219,7 +219,7 @@ impl Parts {
             let admitted = others.iter().filter(|other| admits(Some(other.thread), other.size));
             let (count, is_usual) = (admitted.clone().count(), admits(usual.thread, usual.size));
             if is_usual && count == others.len() {
-                take(node, *total);
+                take(node, total);
             } else if is_usual || count > 0 {
                 let mut sum = if is_usual { usual.rest(total, others) } else { Metrics::default() };
                 admitted.for_each(|other| sum.add(&other.metrics));
@@ -231,7 +231,7 @@ impl Parts {
     fn each_site(
         &self,
         chapter: &Chapter,
-        mut take: impl FnMut(Option<NodeId>, &Metrics, &Usual, &[Other]),
+        mut take: impl FnMut(Option<NodeId>, Metrics, &Usual, &[Other]),
     ) -> Result<(), Damage> {
         if self.usual.len() != chapter.sites.len() {
             return Err(Damage::Value("parts of another chapter"));
@@ -240,7 +240,7 @@ impl Parts {
         for (index, ((node, total), usual)) in chapter.sites.iter().zip(&self.usual).enumerate() {
             let of_site = left.iter().take_while(|other| other.site.index() == index).count();
             let (others, behind) = left.split_at(of_site);
-            take(*node, total, usual, others);
+            take(node, total, usual, others);
             left = behind;
         }
         if left.is_empty() { Ok(()) } else { Err(Damage::Value("a part of a call site that never was")) }
@@ -249,8 +249,8 @@ impl Parts {
 
 impl Usual {
     /// What it has of a site with these others.
-    fn rest(&self, total: &Metrics, others: &[Other]) -> Metrics {
-        let mut rest = *total;
+    fn rest(&self, total: Metrics, others: &[Other]) -> Metrics {
+        let mut rest = total;
         others.iter().for_each(|other| rest.subtract_sums(&other.metrics));
         rest.largest_bytes = Bytes(largest(&rest, self.size));
         rest.operations = if rest.events > 0 { 1u64.wrapping_shl(u32::from(self.operation)) } else { 0 };
@@ -261,10 +261,13 @@ impl Usual {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::OF_CHAPTER;
+    use crate::packed_sites::Packing;
 
     const FIRST: Option<ThreadNo> = Some(ThreadNo::FIRST);
 
-    fn chapter() -> Chapter {
+    /// A chapter with some of the call sites that parts are of.
+    fn chapter_with(sites: usize) -> Chapter {
         let total = Metrics {
             new_blocks: 5,
             frees: 1,
@@ -276,13 +279,15 @@ mod tests {
             live_bytes: Bytes(40u64.wrapping_neg()),
             ..Metrics::default()
         };
-        Chapter {
-            sites: vec![
-                (NodeId::new(9), total),
-                (NodeId::new(12), Metrics { frees: 3, events: 3, operations: 4, ..Metrics::default() }),
-            ],
-            ..Chapter::default()
-        }
+        let second = Metrics { frees: 3, events: 3, operations: 4, ..Metrics::default() };
+        let mut packing = Packing::new(&OF_CHAPTER);
+        let all = [(NodeId::new(9), total), (NodeId::new(12), second)];
+        all.iter().take(sites).for_each(|(node, metrics)| packing.push_metrics(*node, metrics));
+        Chapter { sites: packing.read_back().unwrap(), ..Chapter::default() }
+    }
+
+    fn chapter() -> Chapter {
+        chapter_with(2)
     }
 
     fn parts() -> Parts {
@@ -324,7 +329,7 @@ mod tests {
         };
         assert_eq!(all.len(), 4);
         assert_eq!(all[2], Part { node: NodeId::new(9), thread: FIRST, size: 16, metrics: usual });
-        assert_eq!(all[3].metrics, chapter().sites[1].1);
+        assert_eq!(all[3].metrics, chapter().sites.iter().nth(1).unwrap().1);
     }
 
     #[test]
@@ -358,9 +363,8 @@ mod tests {
 
     #[test]
     fn parts_of_another_chapter_are_damage() {
-        let (mut few, mut beyond) = (chapter(), parts());
-        few.sites.pop();
-        assert!(parts().of(&few).is_err());
+        let mut beyond = parts();
+        assert!(parts().of(&chapter_with(1)).is_err());
         beyond.others[1].site = SiteNo::new(2);
         assert!(beyond.of(&chapter()).is_err());
         let good = encode(&parts());

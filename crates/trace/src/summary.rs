@@ -5,7 +5,8 @@
 use crate::Damage;
 use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::NodeId;
-use crate::metrics::{Columns, Metrics, OF_SUMMARY, Rows};
+use crate::metrics::{Metrics, OF_SUMMARY};
+use crate::packed_sites::{PackedSites, Packing};
 
 /// Live bytes over time: the highest value in each of a row of equal intervals.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -61,43 +62,11 @@ impl PeakWithMappings {
     }
 }
 
-/// The sums of call sites as they are packed, since most of their numbers are 0: there can be millions of sites.
-#[derive(Clone, Default, Debug)]
-pub struct Sites {
-    nodes: Vec<Option<NodeId>>,
-    /// What was unpacked, and where its columns of sums begin.
-    plain: Vec<u8>,
-    columns: usize,
-}
-
-impl Sites {
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
-    }
-
-    /// Stack node and sums of each.
-    pub fn iter(&self) -> impl Iterator<Item = (Option<NodeId>, Metrics)> + '_ {
-        // They were read once, so they can be read.
-        let rows = Rows::read(&mut Unread::new(&self.plain[self.columns..]), self.nodes.len());
-        let mut rows = rows.ok();
-        self.nodes.iter().map_while(move |node| Some((*node, rows.as_mut()?.row().ok()?)))
-    }
-
-    /// Puts other nodes in the place of these.
-    pub fn rename(&mut self, name: impl Fn(NodeId) -> NodeId) {
-        self.nodes.iter_mut().flatten().for_each(|node| *node = name(*node));
-    }
-}
-
 /// An image's summary.
 #[derive(Clone, Default, Debug)]
 pub struct Summary {
     /// The call sites.
-    pub sites: Sites,
+    pub sites: PackedSites,
     /// The image's live bytes over time.
     pub curve: LiveCurve,
     /// When live bytes were at their peak, units.
@@ -106,7 +75,6 @@ pub struct Summary {
     pub peak_with_mappings: PeakWithMappings,
 }
 
-const MAX_SITES: usize = 1 << 26;
 const MAX_BYTES: usize = 1 << 30;
 
 /// Packs a summary: stack node and metrics of each call site, the image's live bytes over time, when they were at their
@@ -131,16 +99,9 @@ pub fn encode(
         put_varint(&mut plain, zigzag(value.wrapping_sub(before) as i64));
         before = value;
     }
-    put_varint(&mut plain, sites.len() as u64);
-    let mut columns = Columns::new(&OF_SUMMARY);
-    let mut before = 0;
-    for (node, metrics) in sites {
-        let number = i64::from(NodeId::or_zero(node));
-        put_varint(&mut plain, zigzag(number - before));
-        before = number;
-        columns.push_metrics(&metrics);
-    }
-    columns.put(&mut plain);
+    let mut packing = Packing::new(&OF_SUMMARY);
+    sites.for_each(|(node, metrics)| packing.push_metrics(node, &metrics));
+    packing.put(&mut plain);
     crate::compress(&plain)
 }
 
@@ -166,20 +127,7 @@ pub fn decode(payload: &[u8]) -> Result<Summary, Damage> {
         before = before.wrapping_add(unzigzag(bytes.varint()?) as u64);
         summary.curve.highest.push(before);
     }
-    let sites = bytes.varint()? as usize;
-    if sites > MAX_SITES || sites > bytes.remaining() {
-        return Err(Damage::Value("more sites than the summary can hold"));
-    }
-    let mut nodes = Vec::with_capacity(sites);
-    let mut before = 0i64;
-    for _ in 0..sites {
-        before = before.wrapping_add(unzigzag(bytes.varint()?));
-        let node = u32::try_from(before).map_err(|_| Damage::Value("a node id beyond all ids"))?;
-        nodes.push(NodeId::new(node));
-    }
-    let columns = plain.len() - bytes.remaining();
-    Rows::read(&mut bytes, sites)?.check()?;
-    summary.sites = Sites { nodes, plain, columns };
+    summary.sites = PackedSites::read(&mut bytes, &plain)?.keeping(plain);
     Ok(summary)
 }
 

@@ -307,13 +307,13 @@ impl<'r> Lines<'r> {
                 self.is_gone(line, block.time.0);
             }
         }
-        for (node, sums) in &chapter.sites {
+        for (node, sums) in chapter.sites.iter() {
             let acquired = sums.new_blocks + sums.reallocations;
             // A site that only frees is no line.
             if acquired == 0 && sums.live_blocks == 0 {
                 continue;
             }
-            let Some(line) = self.line(stacks, *node, begin) else { continue };
+            let Some(line) = self.line(stacks, node, begin) else { continue };
             let change = changes.entry(line).or_default();
             change.bytes = change.bytes.wrapping_add(sums.live_bytes.0 as i64);
             change.blocks = change.blocks.wrapping_add(sums.live_blocks as i64);

@@ -8,7 +8,8 @@ use memtoll_tally::span::{self, Span};
 use memtoll_tally::{Aggregator, Selection, Split, Threads};
 use memtoll_trace::ids::{NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::Metrics;
-use memtoll_trace::summary::{self, LiveCurve, PeakWithMappings, Summary};
+use memtoll_trace::packed_sites::PackedSites;
+use memtoll_trace::summary::{LiveCurve, PeakWithMappings, Summary};
 use std::ops::{ControlFlow, Range};
 
 /// What is known of an image: by the image's own node ids, and what they are split by.
@@ -23,7 +24,7 @@ pub(super) struct Found {
 /// Sums are hundreds of bytes long: those of the file stay as they were unpacked, those of spans are made one by one.
 pub(super) enum FoundSites {
     /// With the thread that did it all, if sums are split by threads.
-    Stored(summary::Sites, Option<ThreadNo>),
+    Stored(PackedSites, Option<ThreadNo>),
     OfSpan(Box<span::Sites>),
     AddedUp(Vec<(Option<NodeId>, u64, Metrics)>),
 }

@@ -13,6 +13,7 @@ use crate::{Everything, Select};
 use memtoll_trace::chapter::{self, Carried, Chapter, Counts, GivenBack, Mapped, Reallocating, Replacement, Sites};
 use memtoll_trace::ids::{BlockNo, Bytes, NodeId, ThreadNo, Units};
 use memtoll_trace::metrics::{COUNTS, Metrics, OF_CHAPTER};
+use memtoll_trace::packed_sites::PackedSites;
 use memtoll_trace::parts::Parts;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
 
@@ -66,7 +67,7 @@ pub struct Ended {
 impl Ended {
     /// As it stands in a file.
     pub fn encode(&self) -> Vec<u8> {
-        chapter::encode_with(&self.chapter, &self.sites)
+        chapter::encode(&self.chapter, &self.sites)
     }
 }
 
@@ -138,7 +139,7 @@ impl Tally<Everything> {
             reallocating: std::mem::take(&mut writing.reallocating),
             replacements: std::mem::take(&mut writing.replacements),
             mapped: writing.mapped.take(),
-            sites: Vec::new(),
+            sites: PackedSites::default(),
             carried,
         };
         let live = self.live_bytes;
@@ -182,7 +183,7 @@ impl Tally<Everything> {
     /// What was added since `before`, which becomes what there is now.
     fn added(&mut self, before: &mut List<(u64, Counts)>) -> Added {
         before.reach(self.origins.len());
-        let mut added = Added { sites: Sites::default(), usual: Vec::new() };
+        let mut added = Added { sites: Sites::new(&OF_CHAPTER), usual: Vec::new() };
         let charge = self.selection().charge;
         let sites = self.origins.iter().zip(self.sites.iter_mut()).zip(before.iter_mut());
         for (index, ((origin, site), (activity, counts))) in sites.enumerate() {
