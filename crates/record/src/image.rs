@@ -242,8 +242,7 @@ impl Worker {
             return;
         }
         header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
-        let is_awaited = header.look_wanted.load(SeqCst) != 0 && header.look_over.load(SeqCst) == 0;
-        let something = is_awaited || arena.is_look_asked() || self.signals.over().is_some();
+        let something = arena.awaits_look_at_end() || arena.is_look_asked() || self.signals.over().is_some();
         if !something {
             let looks_often = self.unheard == CANNOT_RING || arena.has_own_time();
             let missed = arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });

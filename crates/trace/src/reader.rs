@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be opened or read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {source}{}", next_step(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -69,6 +69,13 @@ pub struct BlockRef {
     pub offset: u64,
     /// What times it is about, as the index or else, of events, the block itself says.
     pub extent: Option<Extent>,
+}
+
+fn next_step(why: &io::Error) -> &'static str {
+    match why.kind() {
+        io::ErrorKind::NotFound => "; make a recording with: memtoll record -- PROGRAM",
+        _ => "",
+    }
 }
 
 impl BlockRef {
