@@ -168,7 +168,7 @@ impl Worker {
         let ended = loop {
             let arena = self.arena.clone();
             let header = arena.header();
-            header.heartbeat.fetch_add(1, Relaxed);
+            self.show_life();
             // Read before draining: what is written before the end is drained after it was noticed.
             if let Some(ended) = self.signals.over() {
                 self.fetch_the_rest();
@@ -207,6 +207,11 @@ impl Worker {
         if let Some(sink) = self.parent_sink.into_sink() {
             sink.give_back();
         }
+    }
+
+    /// Threads of the program that wait for memtoll go on waiting.
+    fn show_life(&self) {
+        self.arena.header().heartbeat.fetch_add(1, Relaxed);
     }
 
     fn exit(&self) -> Option<Exit> {

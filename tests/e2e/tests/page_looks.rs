@@ -304,6 +304,6 @@ fn a_look_that_did_not_come_is_said() {
     assert_eq!(in_one_line.matches(why).count(), 1, "{report}");
     let refused = read_report(&recording.file, &["--resident", "--at", "end"]);
     assert!(!refused.status.success() && refused.stderr.contains(why), "{refused:?}");
-    let search = "memtoll did not search the program's memory at its end, as it ended before memtoll was done";
+    let search = "memtoll did not search the program's memory at its end, as it ended before memtoll was done, ";
     assert!(in_one_line.contains(search), "{report}");
 }

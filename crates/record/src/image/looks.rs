@@ -11,8 +11,8 @@ use std::io;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
-/// Time at most for draining what a process wrote before it waits at its end.
-const LONGEST_DRAIN: Duration = Duration::from_millis(200);
+/// Time at most for draining what a process wrote before it waits at its end: more than the largest backlog takes (`backlog.rs`).
+const LONGEST_DRAIN: Duration = Duration::from_secs(5);
 
 impl Worker {
     /// The process is about to end, and waits until its memory has been looked at.
@@ -79,6 +79,7 @@ impl Worker {
     fn drain_until(&mut self, time: u64) -> bool {
         let end = Instant::now() + LONGEST_DRAIN;
         while Instant::now() < end {
+            self.show_life();
             let has_all = self.feed.as_mut().is_none_or(|feed| feed.fetch() > time);
             self.drain_settled();
             if has_all && self.heads.iter().flatten().all(|key| *key > time) {
