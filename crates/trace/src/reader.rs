@@ -7,6 +7,7 @@ use crate::events;
 use crate::frame::{BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_BYTES};
 use crate::index::{self, Extent};
 use crate::unreadable::{Fault, Unreadable};
+use memtoll_text::format;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -269,9 +270,9 @@ impl Reader {
 
     fn lost_from(&mut self, offset: u64, why: &str) {
         self.damage = Some(format!(
-            "{why} at byte {offset} of {}: the last {} bytes are missing from this report",
-            self.bytes,
-            self.bytes - offset
+            "{why} at byte {} of {}: what follows is missing",
+            format::count(offset),
+            format::count(self.bytes)
         ));
     }
 
