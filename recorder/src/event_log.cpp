@@ -210,18 +210,19 @@ void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_byt
 }
 
 void await_look(uint32_t wanted, uintptr_t stack) {
-    constexpr unsigned kNaps = 25; // half a second
-    constexpr unsigned kNapsOfSearch = 125;
-    const unsigned naps = wanted & wire::kLostBlocks ? kNapsOfSearch : kNaps;
     wire::ArenaHeader* const arena = session.arena;
-    arena->look_over.store(0, std::memory_order_relaxed);
+    std::atomic<uint32_t>& look = arena->look_at_end;
+    look.store(wire::kAwaited, std::memory_order_relaxed);
     arena->ending_thread.store(static_cast<uint32_t>(kernel::thread_id()), std::memory_order_relaxed);
     arena->ending_stack.store(stack, std::memory_order_relaxed);
     arena->look_wanted.store(wanted, std::memory_order_release);
     ring_doorbell(arena);
-    for (unsigned i = 0; i < naps && arena->look_over.load(std::memory_order_acquire) == 0; ++i) {
+    Patience patience(arena);
+    while (look.load(std::memory_order_acquire) == wire::kAwaited) {
         if (arena->stop.load(std::memory_order_relaxed) || kernel::silent.load(std::memory_order_relaxed)) break;
-        kernel::futex_wait(arena->look_over, 0, kNapMs);
+        kernel::futex_wait(look, wire::kAwaited, kNapMs);
+        uint32_t state = wire::kAwaited;
+        if (patience.is_over() && look.compare_exchange_strong(state, wire::kGivenUp, std::memory_order_acq_rel)) return;
     }
     arena->look_wanted.store(0, std::memory_order_relaxed);
 }

@@ -58,9 +58,8 @@ struct ThreadLog {
 void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_bytes, const void* text,
                  size_t text_bytes);
 
-// The process is about to end: waits until the supervisor has looked at its memory for what `wanted` says (wire::Look), for half
-// a second at the most, or for two and a half where lost blocks are searched for. The program's part of the calling thread's stack
-// is from `stack` up.
+// The process is about to end: waits until the supervisor has looked at its memory for what `wanted` says (wire::Look), or shows no
+// sign of life. The program's part of the calling thread's stack is from `stack` up.
 void await_look(uint32_t wanted, uintptr_t stack);
 // The supervisor reads what was just written, if it sleeps; at most a hundred times a second.
 void wake_supervisor();

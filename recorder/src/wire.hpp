@@ -300,7 +300,7 @@ struct ArenaHeader {
 
     // A process that is about to end waits until its memory has been looked at.
     std::atomic<uint32_t> look_wanted;   // Look: for what it waits; 0: it does not
-    std::atomic<uint32_t> look_over;     // 1, and woken: it has been looked at, or need not be
+    std::atomic<uint32_t> look_at_end;   // AtEnd, and a futex
     std::atomic<uint32_t> ending_thread; // the kernel's id of the thread that ends it
     std::atomic<uint64_t> ending_stack;  // from where up that thread's stack is the program's, with the registers that calls preserve
 
@@ -308,6 +308,12 @@ struct ArenaHeader {
     // (KiB; 0: nobody looks).
     std::atomic<uint32_t> look_before_giving_back; // BeforeGivingBack, and a futex
     std::atomic<uint32_t> look_above_kib;
+};
+
+enum AtEnd : uint32_t {
+    kAwaited = 0,
+    kLookedAt = 1, // or it need not be
+    kGivenUp = 2,  // the supervisor showed no sign of life
 };
 
 enum BeforeGivingBack : uint32_t {

@@ -279,7 +279,7 @@ pub fn findings_of(sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> (Vec<Find
     // What there was before memtoll was attached is no line.
     lines.retain(|line| !line.row.frame.is_some_and(|frame| is_before_attach(frames, frame)));
     let (lines, runtime) = (&lines[..], OnceCell::new());
-    let wants_growth = tariff.sees().frees && grows::may_be_found(recording, sums, lines);
+    let wants_growth = tariff.sees().frees && grows::may_be_found(recording, sums, lines, &tariff);
     let (held, growing) = pages(stacks, sums, &tariff, wants_growth);
     let (pages, balance, tariff) = (held.as_ref(), &balance, &tariff);
     let mut facts = Facts { recording, sums, sites, lines, pages, growing, runtime, stacks, balance, tariff };

@@ -9,7 +9,6 @@ mod lines;
 
 use crate::stacks::Stacks;
 use crate::tariff::Tariff;
-use crate::thread_filter::ThreadFilter;
 pub use lines::Lines;
 use lines::{Line, Older};
 use memtoll_model::{Chapters, FrameId, Recording};
@@ -122,17 +121,18 @@ fn sort(found: &mut [Growing]) {
     found.sort_by(|a, b| b.per_second.total_cmp(&a.per_second).then(a.frame.cmp(&b.frame)));
 }
 
-/// The lines that grow between two times of the processes that count, those that grow most first. Chapters are of whole processes.
+/// The lines that grow between two times of the images that count, by number, those that grow most first. Chapters are of whole
+/// processes.
 pub fn growing(
     stacks: &mut Stacks,
-    filter: &ThreadFilter,
+    counts: impl Fn(usize) -> bool,
     span: (Units, Units),
     tariff: &Tariff,
     reading: Reading,
 ) -> Result<Vec<Growing>, Unreadable> {
     let recording = stacks.recording();
     let mut found = Vec::new();
-    for index in (0..recording.images.len()).filter(|index| filter.of(*index).is_some()) {
+    for index in (0..recording.images.len()).filter(|index| counts(*index)) {
         let chapters = match reading {
             Reading::Chapters(may) => recording.chapters(index).map(|chapters| (chapters, may)),
             Reading::Events => None,

@@ -7,7 +7,7 @@ use clap::ValueHint;
 use memtoll_check::first;
 use memtoll_check::measured::Measured;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 /// Write a first budget, for memtoll check
@@ -41,6 +41,10 @@ pub fn run(arguments: &Arguments) -> Code {
     let written = OpenOptions::new().write(true).create_new(true).open(path);
     match written.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Code::Done,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let found = format!("cannot write {}: it exists already, perhaps with your changes", path.display());
+            exit::fail(format!("{found}; remove it, or choose another file with -o"), Code::Failed)
+        }
         Err(error) => exit::fail(format!("cannot write {}: {error}", path.display()), Code::Failed),
     }
 }

@@ -90,7 +90,7 @@ impl Loader {
         };
         for block in &blocks {
             if let Err(why) = loader.block(block) {
-                loader.damage.insert(0, format!("{why}; what follows is missing from this report"));
+                loader.damage.insert(0, format!("{why}; what follows is missing"));
                 break;
             }
         }
@@ -186,8 +186,7 @@ impl Loader {
         let mut placing = Placing::new(&self.reader, &mut frames);
         for image in &mut self.images {
             if let Err(why) = placing.image(image) {
-                self.damage
-                    .push(format!("{why}; call stacks of process {} are missing from this report", image.about.pid));
+                self.damage.push(format!("{why}; call stacks of process {} are missing", image.about.pid));
             }
             image.marks.sort_by_key(|mark| mark.time);
             image.threads.sort_by_key(|thread| thread.number);
@@ -195,7 +194,7 @@ impl Loader {
         let stacks = placing.finish();
         for index in 0..self.images.len() {
             if let Err(why) = self.inherit(index) {
-                self.damage.push(format!("{why}; costs of memory from before a fork are missing from this report"));
+                self.damage.push(format!("{why}; costs of memory from before a fork are missing"));
             }
         }
         mark_shared_processes(&mut self.images);

@@ -124,7 +124,8 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         View::Grown => {
             let mut stacks = session.stacks(&selected.view);
             let reading = growth::Reading::Events;
-            match growth::growing(&mut stacks, &selected.thread_filter, (from, to), &tariff, reading) {
+            let counts = |index| selected.thread_filter.of(index).is_some();
+            match growth::growing(&mut stacks, counts, (from, to), &tariff, reading) {
                 Ok(found) => {
                     let grown = found.into_iter().map(|found| Grown::new(recording, found)).collect();
                     answer.shown = Shown::Grown { grown };

@@ -97,12 +97,13 @@ pub fn brief(recording: &Recording, finding: &Finding) -> Option<Brief> {
     let maker = maker(recording, &finding.found);
     let what = [what].into_iter().chain(maker).chain(also).collect::<Vec<_>>().join("; ");
     let place = finding.found.site.as_ref().map_or_else(|| "the run".to_owned(), |site| place(recording, site));
-    Some(Brief { cost, share: of_what(finding, share), place, what })
+    Some(Brief { cost, share: of_what(recording, finding, share), place, what })
 }
 
 /// The share in words, with no more digits than its error leaves.
-fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
+fn of_what(recording: &Recording, finding: &Finding, share: Option<&Share>) -> Option<String> {
     let share = share?;
+    let kept;
     let of = match share.of {
         Whole::ProcessorTime | Whole::ProcessorTimeOfPart => "of CPU time",
         Whole::CostOfMemory => "of what memory costs",
@@ -110,7 +111,10 @@ fn of_what(finding: &Finding, share: Option<&Share>) -> Option<String> {
         Whole::WaitingForDisk => "of waiting for the disk",
         Whole::Allocations => "of allocations",
         Whole::Peak => "of the peak",
-        Whole::NeverFreed => "of everything never freed",
+        Whole::NeverFreed => {
+            kept = format!("of everything {}", recording.kept().words());
+            &kept
+        }
         Whole::TakenFromSystem => "of the memory taken from the system",
         Whole::AskedFor => "of all bytes asked for",
         Whole::NullFrees => "of calls of free with a null pointer",
@@ -176,6 +180,20 @@ mod tests {
     use memtoll_analysis::findings::{self, Churn};
     use memtoll_analysis::intervals::Interval;
     use std::path::Path;
+
+    #[test]
+    fn of_a_killed_program_nothing_is_called_never_freed() {
+        let golden = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden").join(name);
+        let said = |name: &str| {
+            let recording = Recording::open(&golden(name)).unwrap();
+            let what = What::NeverFreed(findings::NeverFreed { blocks: 2, bytes: 100 });
+            let share = Share::new(100.0, 400.0, Whole::NeverFreed);
+            let found = findings::Finding { what, site: None, share, parts: vec![], also: vec![] };
+            brief(&recording, &Finding::new(&recording, found)).unwrap().share.unwrap()
+        };
+        assert_eq!(said("killed.memtoll"), "25.0 % of everything still live");
+        assert_eq!(said("costs.memtoll"), "25.0 % of everything never freed");
+    }
 
     #[test]
     fn many_cheap_blocks_are_not_worth_a_word() {

@@ -17,6 +17,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{ThreadFilter, process_id};
 use memtoll_model::{Frames, Kept, Recording};
 use memtoll_text::format;
+use memtoll_trace::meta::LOOK_MISSED;
 use memtoll_trace::path::last_part;
 use memtoll_trace::snapshot::{Cause, Snapshot};
 use memtoll_trace::symbols::file_name;
@@ -227,13 +228,19 @@ fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &
     {
         return Impossible::no_mark(recording, name, None);
     }
+    let chosen = recording.images.iter().enumerate().filter(|(index, _)| filter.of(*index).is_some());
+    let ends = chosen.filter_map(|(_, image)| Some((image.about.pid, image.end.as_ref()?)));
+    let missed: Vec<String> = ends
+        .clone()
+        .filter(|(_, end)| end.look_missed)
+        .map(|(pid, _)| format!("process {pid}: {LOOK_MISSED}"))
+        .collect();
     let all = looks::looks(recording, filter, |units| tariff.ns(units as f64) as u64).unwrap_or_default();
     if all.is_empty() {
-        let chosen = recording.images.iter().enumerate().filter(|(index, _)| filter.of(*index).is_some());
-        let refusals = chosen.filter_map(|(_, image)| Some((image, image.end.as_ref()?.pages_refused.as_ref()?)));
-        let refusals: Vec<String> = refusals
-            .map(|(image, why)| format!("the kernel refused to show the pages of process {}: {why}", image.about.pid))
-            .collect();
+        let refusals = ends.filter_map(|(pid, end)| Some((pid, end.pages_refused.as_ref()?)));
+        let refusals =
+            refusals.map(|(pid, why)| format!("the kernel refused to show the pages of process {pid}: {why}"));
+        let refusals: Vec<String> = refusals.chain(missed).collect();
         if !refusals.is_empty() {
             return Impossible::NoPages { why: refusals.join("; ") };
         }
@@ -248,7 +255,8 @@ fn no_look(recording: &Recording, filter: &ThreadFilter, at: &Instant, tariff: &
     let when = match at {
         Instant::Mark(name) => format!("at mark \"{name}\", because looking may take 1 % of the CPU time"),
         Instant::Size(bytes) => format!("when the resident set had passed {}", format::bytes(*bytes)),
-        Instant::End => "at the end".to_owned(),
+        Instant::End if missed.is_empty() => "at the end".to_owned(),
+        Instant::End => format!("at the end ({})", missed.join("; ")),
         Instant::Last | Instant::Peak | Instant::Near(_) => "then".to_owned(),
     };
     let mut there_are: Vec<String> = Vec::new();

@@ -5,7 +5,7 @@
 
 use crate::bytes_range::BytesRange;
 use crate::proc_files;
-use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot, before_giving_back};
+use crate::wire::{self, ArenaHeader, Chunk, Record, StackNode, ThreadSlot, at_end, before_giving_back};
 use memtoll_trace::ids::{ImageNo, NodeId, ThreadNo};
 use memtoll_trace::nodes::Node;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::time::Duration;
 
 /// More than the threads that a process may have: each slot in use needs a chunk.
@@ -287,9 +287,24 @@ impl Arena {
         let _ = futex::wake(&self.header().start, futex::Flags::empty(), i32::MAX as u32);
     }
 
-    /// Wakes the thread of the target that waits for a look at its pages.
-    pub fn wake_ending(&self) {
-        let _ = futex::wake(&self.header().look_over, futex::Flags::empty(), 1);
+    /// Whether a thread waits at the end of the process for a look at its memory.
+    pub fn awaits_look_at_end(&self) -> bool {
+        self.header().look_wanted.load(SeqCst) != 0 && self.header().look_at_end.load(SeqCst) == at_end::AWAITED
+    }
+
+    /// That look is over, and the thread goes on.
+    pub fn end_look_at_end(&self) {
+        let look = &self.header().look_at_end;
+        let _ = look.compare_exchange(at_end::AWAITED, at_end::LOOKED_AT, AcqRel, Acquire);
+        let _ = futex::wake(look, futex::Flags::empty(), 1);
+    }
+
+    /// For what looks (`wire::look`) it waited until it gave up.
+    pub fn looks_missed(&self) -> u32 {
+        match self.header().look_at_end.load(Acquire) {
+            at_end::GIVEN_UP => self.header().look_wanted.load(Relaxed),
+            _ => 0,
+        }
     }
 
     /// From this resident set on, KiB, threads wait for a look at the pages before they give memory back. 0: they do not.

@@ -168,7 +168,7 @@ impl Worker {
         let ended = loop {
             let arena = self.arena.clone();
             let header = arena.header();
-            header.heartbeat.fetch_add(1, Relaxed);
+            self.show_life();
             // Read before draining: what is written before the end is drained after it was noticed.
             if let Some(ended) = self.signals.over() {
                 self.fetch_the_rest();
@@ -209,6 +209,11 @@ impl Worker {
         }
     }
 
+    /// Threads of the program that wait for memtoll go on waiting.
+    fn show_life(&self) {
+        self.arena.header().heartbeat.fetch_add(1, Relaxed);
+    }
+
     fn exit(&self) -> Option<Exit> {
         if self.signals.successor().is_some() {
             return Some(Exit::Exec);
@@ -242,8 +247,7 @@ impl Worker {
             return;
         }
         header.supervisor_sleeps.store(CHUNKS_TO_WAKE, SeqCst);
-        let is_awaited = header.look_wanted.load(SeqCst) != 0 && header.look_over.load(SeqCst) == 0;
-        let something = is_awaited || arena.is_look_asked() || self.signals.over().is_some();
+        let something = arena.awaits_look_at_end() || arena.is_look_asked() || self.signals.over().is_some();
         if !something {
             let looks_often = self.unheard == CANNOT_RING || arena.has_own_time();
             let missed = arena.sleep(seen, if looks_often { SLEEP_WITHOUT_BELL } else { SLEEP });

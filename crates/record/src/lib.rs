@@ -290,6 +290,7 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     let watch = |pid| watch_kernel(&run, pid, options);
     let began = Instant::now();
     let mut target = target::Target::start(&options.command, library.as_deref(), limits, attention, watch)
+        .map_err(|why| recordable_program::not_started(&program, why))
         .map_err(|source| Error::Program { program: name.display().to_string(), source })
         .inspect_err(|error| describe_shortage(&run, options.version, error))?;
     tell(Live(run.clone()));

@@ -55,6 +55,28 @@ fn is_executable(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Why the system did not start the program at `path`, which is executable. Where what should interpret or load a file is
+/// missing, the system says the same as where the file itself is.
+pub fn not_started(path: &Path, why: io::Error) -> io::Error {
+    let missing = || {
+        let start = start_of(path).ok()?;
+        let by = match start.strip_prefix(b"#!") {
+            Some(line) => PathBuf::from(interpreter(line)?),
+            None => {
+                let header = FileHeader64::<LittleEndian>::parse(&*start).ok()?;
+                loader(header.program_headers(LittleEndian, &*start).ok()?, &*start)?
+            }
+        };
+        (why.kind() == io::ErrorKind::NotFound && !by.exists()).then_some(by)
+    };
+    match missing() {
+        Some(by) => {
+            io::Error::new(why.kind(), format!("it is to be run by {}, which is not there; install that", by.display()))
+        }
+        None => why,
+    }
+}
+
 /// Inspects the program at `path`, following the interpreters of scripts.
 pub fn inspect(path: &Path) -> Verdict {
     inspect_for(path, private_directory::RECORDER)
@@ -68,15 +90,12 @@ pub fn inspect_for(path: &Path, recorder: &[u8]) -> Verdict {
 const LONGEST_START: u64 = 64 * 1024;
 
 fn inspect_at(path: &Path, recorder: &[u8], depth: u32) -> Verdict {
-    let mut start = Vec::with_capacity(LONGEST_START as usize);
     let Ok(metadata) = fs::metadata(path) else { return Verdict::Recordable };
-    if File::open(path).and_then(|file| file.take(LONGEST_START).read_to_end(&mut start)).is_err() {
-        return Verdict::Recordable; // executable but not readable: let the loader decide
-    }
+    // Executable but not readable: let the loader decide.
+    let Ok(start) = start_of(path) else { return Verdict::Recordable };
     if let Some(line) = start.strip_prefix(b"#!") {
-        let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
-        return match line.split_whitespace().next() {
-            Some(interpreter) if depth < 4 => inspect_at(Path::new(interpreter), recorder, depth + 1),
+        return match interpreter(line) {
+            Some(interpreter) if depth < 4 => inspect_at(Path::new(&interpreter), recorder, depth + 1),
             _ => Verdict::Recordable,
         };
     }
@@ -90,6 +109,18 @@ fn inspect_at(path: &Path, recorder: &[u8], depth: u32) -> Verdict {
         ));
     }
     inspect_elf(path, recorder, &start)
+}
+
+fn start_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(LONGEST_START as usize);
+    File::open(path)?.take(LONGEST_START).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// The program that a script is run by, of what follows `#!`.
+fn interpreter(line: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next()?);
+    line.split_whitespace().next().map(str::to_owned)
 }
 
 fn inspect_elf(path: &Path, recorder: &[u8], start: &[u8]) -> Verdict {
@@ -232,6 +263,17 @@ mod tests {
         assert!(why("./Cargo.toml").starts_with("not executable"));
         assert!(why("").starts_with("an empty name"));
         assert!(why("sh -c true").contains("words of their own"));
+    }
+
+    #[test]
+    fn a_script_without_its_interpreter_says_so() {
+        let script = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(script.path(), "#!/no/such/shell -e\n").unwrap();
+        let missing = || std::io::Error::from_raw_os_error(libc::ENOENT);
+        let why = not_started(script.path(), missing()).to_string();
+        assert!(why.contains("/no/such/shell, which is not there"), "{why}");
+        std::fs::write(script.path(), "#!/bin/sh\n").unwrap();
+        assert_eq!(not_started(script.path(), missing()).to_string(), missing().to_string());
     }
 
     #[test]

@@ -125,6 +125,13 @@ numbers! {
         PLAN = 3,
     }
 
+    /// A look at the memory of a process that waits at its end.
+    mod at_end: u32 as "AtEnd" {
+        AWAITED = 0,
+        LOOKED_AT = 1,
+        GIVEN_UP = 2,
+    }
+
     /// A look at the pages before memory is given back.
     mod before_giving_back: u32 as "BeforeGivingBack" {
         NO_LOOK = 0,
@@ -330,7 +337,7 @@ structs! {
         time: AtomicU64,
         counter_forbidden: AtomicU32,
         look_wanted: AtomicU32,
-        look_over: AtomicU32,
+        look_at_end: AtomicU32,
         ending_thread: AtomicU32,
         ending_stack: AtomicU64,
         look_before_giving_back: AtomicU32,

@@ -207,6 +207,9 @@ pub struct ImageEnd {
     /// Why the kernel did not show the pages of the process, if it refused a look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages_refused: Option<String>,
+    /// Whether the process waited at its end for a look at its pages, until it gave up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub look_missed: bool,
     /// What came of the search for lost blocks.
     #[serde(default)]
     pub leak_search: LeakSearch,
@@ -218,6 +221,9 @@ pub struct ImageEnd {
     /// The kernel's figures of the image.
     pub kernel: KernelStats,
 }
+
+/// Why the pages were not seen at the end of an image, of which [`ImageEnd::look_missed`] is true.
+pub const LOOK_MISSED: &str = "it waited 3 s at its end for memtoll, which did not answer";
 
 /// Counts of the recorder's own work in an image.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq)]

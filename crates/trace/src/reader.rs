@@ -7,6 +7,7 @@ use crate::events;
 use crate::frame::{BlockKind, HEADER_BYTES, Header, MAJOR, SIGNATURE, SIGNATURE_BYTES};
 use crate::index::{self, Extent};
 use crate::unreadable::{Fault, Unreadable};
+use memtoll_text::format;
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be opened or read.
-    #[error("cannot read {path}: {source}")]
+    #[error("cannot read {path}: {source}{}", next_step(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -69,6 +70,13 @@ pub struct BlockRef {
     pub offset: u64,
     /// What times it is about, as the index or else, of events, the block itself says.
     pub extent: Option<Extent>,
+}
+
+fn next_step(why: &io::Error) -> &'static str {
+    match why.kind() {
+        io::ErrorKind::NotFound => "; make a recording with: memtoll record -- PROGRAM",
+        _ => "",
+    }
 }
 
 impl BlockRef {
@@ -262,9 +270,9 @@ impl Reader {
 
     fn lost_from(&mut self, offset: u64, why: &str) {
         self.damage = Some(format!(
-            "{why} at byte {offset} of {}: the last {} bytes are missing from this report",
-            self.bytes,
-            self.bytes - offset
+            "{why} at byte {} of {}: what follows is missing",
+            format::count(offset),
+            format::count(self.bytes)
         ));
     }
 

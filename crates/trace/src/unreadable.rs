@@ -30,7 +30,7 @@ pub enum Unreadable {
     #[error("{0}")]
     Absent(&'static str),
     /// Events are unpacked by threads of their own.
-    #[error("no thread to read with ({0}): events are missing from this report")]
+    #[error("no thread to read with ({0}): events are missing")]
     NoThread(io::Error),
     /// The user has cancelled the question.
     #[error("the reading was cancelled")]
@@ -39,7 +39,7 @@ pub enum Unreadable {
     #[error("a thread that adds up has failed")]
     ThreadFailed,
     /// The events before were read.
-    #[error("{0}; later events are missing from this report")]
+    #[error("{0}; later events are missing")]
     LaterEvents(Box<Unreadable>),
 }
 

@@ -46,7 +46,9 @@ fn a_first_budget_is_kept_by_its_own_recording() {
     assert!(text.contains("[region.\"frame\"]  # 20 runs\nafter = 3\nallocations = 0\n"), "{text}");
     expect(&check(&[&recording.file], &path, &[]), 0);
     // A budget with edits in it is not overwritten.
-    expect(&write(), 1);
+    let again = write();
+    expect(&again, 1);
+    assert!(again.stderr.contains("it exists already") && again.stderr.contains("with -o"), "{again:?}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 

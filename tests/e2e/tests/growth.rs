@@ -4,7 +4,7 @@ use memtoll_analysis::growth::{self, Growing, Kept, growing};
 use memtoll_analysis::stacks::{Stacks, View};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::ThreadFilter;
-use memtoll_e2e::{Recording, Target, program};
+use memtoll_e2e::{Recording, Target, program, program_with};
 use memtoll_model::reading::{self, Reading};
 use memtoll_tally::Selection;
 use serde_json::Value;
@@ -49,6 +49,15 @@ fn sessions_that_are_forgotten_are_found() {
     assert!(recording.text(&[]).contains("pile up: "), "{}", recording.text(&[]));
 }
 
+/// A process that is over at once only builds what it works with, however long others run.
+#[test]
+fn short_processes_of_a_long_run_do_not_grow() {
+    let short = program_with("grows.c", &["-DSTEPS=400"]);
+    let recording = Target::new("/bin/sh").args(["-c", &format!("{} leak; sleep 1", short.display())]).record_alone();
+    let findings = json(&recording, &[]);
+    assert!(!findings["findings"].as_array().unwrap().iter().any(grows), "{}", findings["findings"]);
+}
+
 /// What chapters of millions of events say agrees with the events.
 #[test]
 fn sessions_that_are_forgotten_are_found_among_millions_of_events() {
@@ -77,7 +86,9 @@ fn growing_lines(recording: &memtoll_model::Recording, how: growth::Reading) -> 
     let Selection { from, to, .. } = Selection::default();
     let reading = Arc::new(Reading::default());
     let (all, tariff) = (ThreadFilter::default(), Tariff::of(recording));
-    let found = reading::during(Some(reading.clone()), || growing(&mut stacks, &all, (from, to), &tariff, how));
+    let found = reading::during(Some(reading.clone()), || {
+        growing(&mut stacks, |index| all.of(index).is_some(), (from, to), &tariff, how)
+    });
     (found.expect("events"), reading.events())
 }
 

@@ -135,6 +135,14 @@ fn the_report_tells_what_is_lost_from_what_is_reachable() {
     assert!(stack.contains("of 1 thread that had not ended, memtoll did not see the registers"), "{stack}");
 }
 
+/// The program waits until memtoll has packed its calls.
+#[test]
+fn a_program_is_searched_however_far_memtoll_is_behind() {
+    let recording = Target::new(program_with("far_behind.c", &["-lpthread"])).record_alone();
+    let totals = &json(&recording, &[])["totals"];
+    assert_eq!((&totals["lost_blocks"], &totals["lost_bytes"]), (&1.into(), &100.into()), "{totals}");
+}
+
 /// One program is searched, and leaves nothing; a signal ends the other.
 #[test]
 fn what_was_not_searched_is_not_taken_for_reachable() {

@@ -280,3 +280,30 @@ fn memory_is_looked_at_before_it_is_given_back() {
         assert!(seen.any(|found| is_whole(&found)), "no look saw all of {what}");
     }
 }
+
+/// A program that ends while memtoll is stopped, for as many ms.
+fn stopped_at_end(milliseconds: &str, options: &[&str]) -> Recording {
+    let target = Target::new(program("stopped_at_end.c")).arg(milliseconds);
+    options.iter().fold(target, |target, option| target.option(option)).record_alone()
+}
+
+#[test]
+fn a_process_waits_at_its_end_for_a_memtoll_that_was_stopped() {
+    let looks = looks(&stopped_at_end("1000", &["--no-leak-search"]));
+    let at_end = looks.iter().find(|look| look["cause"] == "end").unwrap_or_else(|| panic!("{looks:?}"));
+    assert!(at_end["rss"].as_u64() > Some(24 * MIB), "{looks:?}");
+}
+
+#[test]
+fn a_look_that_did_not_come_is_said() {
+    let recording = stopped_at_end("5000", &[]);
+    assert!(looks(&recording).iter().all(|look| look["cause"] != "end"));
+    let report = recording.text(&[]);
+    let in_one_line = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "it waited 3 s at its end for memtoll, which did not answer";
+    assert_eq!(in_one_line.matches(why).count(), 1, "{report}");
+    let refused = read_report(&recording.file, &["--resident", "--at", "end"]);
+    assert!(!refused.status.success() && refused.stderr.contains(why), "{refused:?}");
+    let search = "memtoll did not search the program's memory at its end, as it ended before memtoll was done, ";
+    assert!(in_one_line.contains(search), "{report}");
+}

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Calls that fill memory, as the start of a pattern that ends before the opening parenthesis, and which of their arguments
 /// is what they fill it with.
-const FILLS: [(&str, Argument); 8] = [
+const FILLS: [(&str, Argument); 9] = [
     (r"\.\s*(?:fill|write_bytes)", Argument::First),
     (r"\bw?memset", Argument::Second),
     (r"\bfill(?:_n)?|\buninitialized_fill(?:_n)?", Argument::Last),
@@ -15,6 +15,7 @@ const FILLS: [(&str, Argument); 8] = [
     (r"\bwrite_bytes", Argument::Second),
     (r"\b(?:vector|deque|basic_string)\s*<[^;{}()]*>(?:\s+\w+)?", Argument::SecondOrZero),
     (r"\b(?:u8|u16|u32|w)?string(?:\s+\w+)?", Argument::SecondOfTwo),
+    (r"\.\s*emplace(?:_back|_front)?", Argument::SecondOfTwo), // of a container of containers
 ];
 
 #[derive(Clone, Copy)]
@@ -138,6 +139,8 @@ mod tests {
     fn what_fills_memory_is_read() {
         for (line, expected) in [
             ("auto* v = new std::vector<char>(1 << 20, 'a'); s += (*v)[i];", Some("'a'")),
+            ("std::vector<std::vector<char>> v; v.emplace_back(1 << 20, 'a');", Some("'a'")),
+            ("byName.emplace(name, std::vector<char>(n));", Some("0")),
             ("std::vector<std::pair<int, int>> v(n, {1, 2});", Some("{1, 2}")),
             ("std::vector<uint8_t> frame(1920 * 1080 * 4);", Some("0")),
             ("auto p = std::make_unique<char[]>(n);", Some("0")),

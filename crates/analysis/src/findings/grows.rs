@@ -5,6 +5,7 @@ use crate::chapters::chapters_of;
 use crate::growth::{Growing, Kept, Reading, growing};
 use crate::inclusive_lines::InclusiveLine;
 use crate::sums::Sums;
+use crate::tariff::Tariff;
 use memtoll_model::Recording;
 use memtoll_trace::ids::Units;
 use serde::Serialize;
@@ -34,36 +35,41 @@ pub(super) fn forgets(kept: Kept) -> bool {
     may_forget(kept.blocks, kept.freed) && kept.older * 2 > kept.blocks
 }
 
+/// A shorter process, seconds, only builds what it works with.
+const SHORTEST: f64 = 1.0;
+
+/// Whether an image is one of a process that has more to do than that.
+fn lasts(recording: &Recording, index: usize, tariff: &Tariff) -> bool {
+    let image = &recording.images[index];
+    let ended = image.end.as_ref().map_or(recording.ended(), |end| end.ended);
+    tariff.ns(ended.saturating_sub(image.about.began) as f64) / 1e9 >= SHORTEST
+}
+
 /// Whether it is worth while to look.
-pub(super) fn may_be_found(recording: &Recording, sums: &Sums, lines: &[InclusiveLine]) -> bool {
-    /// A shorter process, seconds, only builds what it works with.
-    const SHORTEST: f64 = 1.0;
+pub(super) fn may_be_found(recording: &Recording, sums: &Sums, lines: &[InclusiveLine], tariff: &Tariff) -> bool {
     let is_read_at_once = |index: usize| {
         let end = recording.images[index].end.as_ref();
         end.is_some_and(|end| end.recorder.events <= MOST_EVENTS) || chapters_of(recording, index).is_some()
     };
-    let is_lasting = recording.seconds().is_some_and(|seconds| seconds >= SHORTEST);
     let some_may = lines.iter().any(|line| {
         let metrics = &line.row.metrics;
         may_forget(metrics.live_blocks, metrics.allocations().saturating_sub(metrics.live_blocks))
     });
-    !sums.is_part() && is_lasting && some_may && sums.counted().all(|(index, _)| is_read_at_once(index))
+    let counted = sums.counted().map(|(index, _)| index);
+    let mut lasting = counted.filter(|index| lasts(recording, *index, tariff)).peekable();
+    !sums.is_part() && some_may && lasting.peek().is_some() && lasting.all(is_read_at_once)
 }
 
 pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
     let sums = facts.sums;
-    if !may_be_found(facts.recording, sums, facts.lines) {
+    let (recording, tariff) = (facts.recording, facts.tariff);
+    if !may_be_found(recording, sums, facts.lines, tariff) {
         return Vec::new();
     }
     let found = facts.growing.take().map_or_else(
         || {
-            growing(
-                facts.stacks,
-                &sums.thread_filter,
-                (Units::ZERO, Units::MAX),
-                facts.tariff,
-                Reading::Chapters(&forgets),
-            )
+            let counts = |index| sums.thread_filter.of(index).is_some() && lasts(recording, index, tariff);
+            growing(facts.stacks, counts, (Units::ZERO, Units::MAX), tariff, Reading::Chapters(&forgets))
         },
         Ok,
     );

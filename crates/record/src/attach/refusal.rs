@@ -92,7 +92,7 @@ pub fn find(text: &str) -> Result<u32, String> {
     let found: Vec<u32> = proc_files::all().into_iter().filter(is_it).collect();
     match found[..] {
         [pid] => Ok(pid),
-        [] => Err(format!("there is no process called \"{text}\"")),
+        [] => Err(format!("there is no process called \"{text}\"; ps -e lists names and numbers")),
         _ => {
             let shown = |pid| identity::shown(&proc_files::command(pid), &proc_files::executable(pid));
             let each: Vec<String> = found.iter().map(|pid| format!("  {pid}  {}", shown(*pid))).collect();

@@ -11,18 +11,16 @@ use std::io;
 use std::sync::atomic::Ordering::*;
 use std::time::{Duration, Instant};
 
-/// Time at most for draining what a process wrote before it waits at its end.
-const LONGEST_DRAIN: Duration = Duration::from_millis(200);
+/// Time at most for draining what a process wrote before it waits at its end: more than the largest backlog takes (`backlog.rs`).
+const LONGEST_DRAIN: Duration = Duration::from_secs(5);
 
 impl Worker {
     /// The process is about to end, and waits until its memory has been looked at.
     pub(super) fn look_if_wanted(&mut self) {
-        let arena = self.arena.clone();
-        let header = arena.header();
-        let wanted = header.look_wanted.load(Acquire);
-        if wanted == 0 || header.look_over.load(Relaxed) != 0 {
+        if !self.arena.awaits_look_at_end() {
             return;
         }
+        let wanted = self.arena.header().look_wanted.load(Relaxed);
         let pages = if wanted & look::PAGES != 0 { self.look_at_pages() } else { None };
         if wanted & look::LOST_BLOCKS != 0 {
             let found = self.search_lost_blocks(pages.as_ref());
@@ -31,8 +29,7 @@ impl Worker {
         if let Some(snapshot) = pages {
             self.parent_sink.sink().looked_at_pages(snapshot);
         }
-        header.look_over.store(1, Release);
-        arena.wake_ending();
+        self.arena.end_look_at_end();
     }
 
     fn pages(&self) -> io::Result<Snapshot> {
@@ -41,7 +38,8 @@ impl Worker {
     }
 
     fn look_at_pages(&self) -> Option<Snapshot> {
-        self.pages().map_err(|error| self.run.looks.is_refused(self.image, &error)).ok()
+        let pages = self.pages().map_err(|error| self.run.looks.is_refused(self.image, &error)).ok();
+        pages.filter(|_| self.arena.awaits_look_at_end())
     }
 
     /// Which of the blocks nothing points to.
@@ -55,7 +53,7 @@ impl Worker {
             false => found,
         };
         // The process may have ended, or lost its patience.
-        let waits = self.arena.header().look_wanted.load(Acquire) != 0 && proc_files::exists(self.pid);
+        let waits = self.arena.awaits_look_at_end() && proc_files::exists(self.pid);
         if waits { Ok(found) } else { Err(NotSearched::Ended) }
     }
 
@@ -81,6 +79,7 @@ impl Worker {
     fn drain_until(&mut self, time: u64) -> bool {
         let end = Instant::now() + LONGEST_DRAIN;
         while Instant::now() < end {
+            self.show_life();
             let has_all = self.feed.as_mut().is_none_or(|feed| feed.fetch() > time);
             self.drain_settled();
             if has_all && self.heads.iter().flatten().all(|key| *key > time) {

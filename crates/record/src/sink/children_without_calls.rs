@@ -75,6 +75,7 @@ impl Sink {
                 title: None,
                 resident_curve: Vec::new(),
                 pages_refused: None,
+                look_missed: false,
                 leak_search: LeakSearch::default(),
                 leak_suppressions: None,
                 recorder,

@@ -8,7 +8,7 @@ use crate::join::Join;
 use crate::output::Output;
 use crate::process_polling::Word;
 use crate::run::Run;
-use crate::wire::{self, ArenaHeader};
+use crate::wire::{self, ArenaHeader, look};
 use memtoll_processor::HERE;
 use memtoll_tally::{Everything, Tally};
 use memtoll_text::format::counted;
@@ -16,7 +16,9 @@ use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ImageNo, NodeId, Ticks};
 use memtoll_trace::inherited::{self, MAX_INHERITED};
-use memtoll_trace::meta::{CallTimes, Exit, ImageEnd, KernelStats, Module, Note, OwnAllocators, RecorderStats};
+use memtoll_trace::meta::{
+    CallTimes, Exit, ImageEnd, KernelStats, LOOK_MISSED, Module, NotSearched, Note, OwnAllocators, RecorderStats,
+};
 use memtoll_trace::nodes::{self, FIRST_NODE, Node, ROOT_COMPLETE, ROOT_PLACE};
 use memtoll_trace::path::last_part;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -187,6 +189,10 @@ impl Sink {
         if !pools.is_empty() {
             output.json(BlockKind::Pools, image, &pools);
         }
+        let missed = arena.looks_missed();
+        if missed & look::LOST_BLOCKS != 0 {
+            self.is_searched(Err(NotSearched::Ended));
+        }
         let leak_suppressions = self.count_lost();
         // The sums are of more events than the file has, where some had no room: a reader adds up those that are there.
         let calls = if self.writer.is_cut_short() { CallTimes::default() } else { self.write_summary(arena) };
@@ -206,6 +212,7 @@ impl Sink {
             title: known.title,
             resident_curve: known.curve,
             pages_refused: known.pages_refused,
+            look_missed: missed & look::PAGES != 0,
             leak_search: std::mem::take(&mut self.leak_search),
             leak_suppressions,
             recorder: RecorderStats { calls, ..self.recorder_stats(arena) },
@@ -270,6 +277,9 @@ impl Sink {
         }
         if let Some(why) = &end.pages_refused {
             remark(format!("{process}: the kernel does not show which of its pages are in memory: {why}"));
+        }
+        if end.look_missed {
+            remark(format!("{process}: which pages it had at its end is not known: {LOOK_MISSED}"));
         }
         if let Some(late) = self.facts.late_files() {
             remark(format!("{process}: {late}"));

@@ -39,6 +39,6 @@ pub enum NotSearched {
     #[error("it has too much memory for the time that it may be held up")]
     TooMuch,
     /// Another thread ended the process, or memtoll could not keep up.
-    #[error("it ended before memtoll was done")]
+    #[error("it ended before memtoll was done, or memtoll was too far behind with its calls")]
     Ended,
 }

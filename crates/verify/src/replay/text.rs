@@ -141,13 +141,14 @@ impl Replay<'_> {
         all.push(self.calls(counts));
         for outcome in &self.outcomes[1..] {
             let Some(found) = expected(&self.recorded, counts, self.pace, first, outcome) else { continue };
-            let [low, likely, high] =
-                [found.cpu.low, found.cpu.likely, found.cpu.high].map(|value| shown(Figure::Cpu, value));
             all.push(format!(
-                "In the program, with its colder caches, {} should save {likely} of CPU time ({low} to {high}){}; memtoll \
-                 try measures it.",
+                "In the program, with its colder caches, {} should change the CPU time by {}{}; memtoll try measures it.",
                 outcome.contestant.name,
-                found.peak.map_or(String::new(), |peak| in_words(&peak))
+                change(Figure::Cpu, &found.cpu),
+                found.peak.map_or(String::new(), |peak| format!(
+                    " and the peak resident set by {}",
+                    change(Figure::Peak, &peak)
+                ))
             ));
         }
         if counts.thread_peaks_bytes > counts.peak_bytes + counts.peak_bytes / 10 {
@@ -206,10 +207,10 @@ impl Replay<'_> {
     }
 }
 
-/// ` and 6.0 MiB of its peak resident set (-16 MiB to 28 MiB)`.
-fn in_words(peak: &Range) -> String {
-    let [low, likely, high] = [peak.low, peak.likely, peak.high].map(|value| shown(Figure::Peak, value));
-    format!(" and {likely} of its peak resident set ({low} to {high})")
+/// `-6.0 MiB (-28 MiB to +16 MiB)`: what is saved, with the sign of the other differences.
+fn change(figure: Figure, saved: &Range) -> String {
+    let [low, likely, high] = [-saved.high, -saved.likely, -saved.low].map(|value| figure.unit().signed(value));
+    format!("{likely} ({low} to {high})")
 }
 
 fn beside(one: &FigureBothWays) -> String {
@@ -231,4 +232,15 @@ fn beside(one: &FigureBothWays) -> String {
         text += if one.agree() { ", the intervals meet" } else { ", the intervals do not meet" };
     }
     text + "."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_costs_more_is_no_negative_saving() {
+        let saved = Range { low: -1.0e6, likely: -0.5e6, high: 2.0e6 };
+        assert_eq!(change(Figure::Cpu, &saved), "+500 µs (-2.0 ms to +1.0 ms)");
+    }
 }
