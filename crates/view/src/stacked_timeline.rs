@@ -101,6 +101,10 @@ impl Recordings<'_> {
         for (number, values) in found.groups.iter().enumerate().take(pack.groups.len()) {
             let values: Vec<f64> = values.iter().map(|value| *value as f64).collect();
             written.member("groups", &number.to_string(), &values);
+            let variances = &found.variances[number];
+            if variances.iter().any(|variance| *variance > 0.0) {
+                written.member("variances", &number.to_string(), variances);
+            }
         }
         Ok(written)
     }

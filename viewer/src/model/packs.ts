@@ -326,7 +326,7 @@ export interface StackedGroup {
 export interface StackedPack {
     head: { start_ns: number; interval_ns: number; is_live: boolean; groups: StackedGroup[]; why: string; damage: string[]; };
     column: never;
-    family: "groups";
+    family: "groups" | "variances";
 }
 
 export interface ThreadOfRun {

@@ -13,7 +13,7 @@ import { byFunction } from "../model/functions";
 import type { Estimated } from "../model/packs";
 import { rowsOf } from "../model/patterns";
 import { costOf } from "../model/source_file";
-import { drawn, mostOf, scaleOf, stackOf, type Stack } from "../model/stacked";
+import { mostInWords, scaleOf, stackOf, type Stack } from "../model/stacked";
 import { selectionOf } from "../model/state";
 import type { TreeItem } from "../model/tree";
 import { through, toMetric } from "../model/ways";
@@ -130,7 +130,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
 
 /** The metric over time, of the function and all that it calls. */
 function OverTime({ frame, main }: { frame: Frame; main: Metric }) {
-    const { source, state, recording } = useShown();
+    const { source, state, recording, errors } = useShown();
     const name = oneFunction(frame);
     const selection = selectionOf(state);
     const { from, to } = state;
@@ -140,7 +140,7 @@ function OverTime({ frame, main }: { frame: Frame; main: Metric }) {
     if (!source.asks) return null;
     return (
         <figure class="chart">
-            <figcaption>{main.title} over time, with what it calls{stack?.why === "" && stack.layers.length > 0 && `: ${drawn(stack, mostOf(stack, { from: 0, to: Infinity }))} at most`}</figcaption>
+            <figcaption>{main.title} over time, with what it calls{stack?.why === "" && stack.layers.length > 0 && `: ${mostInWords(stack, { from: 0, to: Infinity }, errors)} at most`}</figcaption>
             {!stack ? <Pending of={loaded}>Adding up …</Pending> : stack.why ? <p class="soft">{stack.why}</p> : stack.layers.length > 0 && <Sparkline stack={stack} />}
         </figure>
     );

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterThread, html, instantOf, recordings, report } from "./recordings.mjs";
-import { PAGE_VIEWS, becomes, breaches, open, settled, show, viewed } from "./viewer.mjs";
+import { PAGE_VIEWS, becomes, breaches, open, settled, show, start, viewed } from "./viewer.mjs";
 
 for (const name of ["phases", "git"]) {
     test(`${name}: one page holds it all`, async () => {
@@ -94,6 +94,29 @@ test("a page shows callers and callees of a function, and compares two spans", a
     assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
     await close();
+});
+
+test("two spans differ by as much on a page as on a server, and are as well known", async () => {
+    const server = await start(recordings.phases);
+    const margins = async (url, hash) => {
+        const { page, problems, close } = await open(url + hash);
+        await settled(page);
+        const all = await page.locator('main [role="row"]').evaluateAll((rows) => rows.map((row) => [row.firstElementChild.textContent, /; difference (-?[\d,]+) ns to (-?[\d,]+) ns/.exec(row.children[3]?.title)?.slice(1).map((text) => Number(text.replaceAll(",", "")))]));
+        const where = await page.evaluate(() => location.hash);
+        assert.deepEqual(problems, []);
+        await close();
+        return [where, Object.fromEntries(all.flatMap(([name, span]) => (span ? [[name, { by: (span[0] + span[1]) / 2, margin: (span[1] - span[0]) / 2 }]] : [])))];
+    };
+    const middle = afterThread();
+    const [where, onPage] = await margins(String(pathToFileURL(html("phases"))), `#view=compare&metric=cost&small=true&base=-${middle}&from=${middle}`);
+    const [, onServer] = await margins(String(server.url), where);
+    const names = Object.keys(onServer).filter((name) => onPage[name] && onServer[name].margin > 1000);
+    assert.ok(names.length >= 3, names.join());
+    for (const name of names) {
+        const [one, other] = [onPage[name], onServer[name]];
+        assert.ok(Math.abs(one.by - other.by) <= other.margin && one.margin > other.margin / 1.3 && one.margin < other.margin * 1.3, `${name}: ${one.by} ± ${one.margin}, ${other.by} ± ${other.margin}`);
+    }
+    server.stop();
 });
 
 test("a page says nothing of home folders, unless asked", () => {
