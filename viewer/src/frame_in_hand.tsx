@@ -34,10 +34,13 @@ const Hands = createContext<Hands>({ open: () => undefined, take: () => undefine
 /** What leads on from a frame. */
 function useActions(): (frame: Frame) => Action[] {
     const { source, state } = useShown();
-    return (frame) => [
-        { text: "callers and callees", key: "s", way: through(frame) },
-        ...(source.asks ? CUTS.map((choice) => ({ text: choice.text, key: choice.key, way: withCut(state, cutOf(choice, frame)) })) : []),
-    ];
+    return (frame) => {
+        const cuts = (source.asks ? CUTS : []).flatMap((choice) => {
+            const cut = cutOf(choice, frame);
+            return cut ? { text: choice.text, key: choice.key, way: withCut(state, cut) } : [];
+        });
+        return [{ text: "callers and callees", key: "s", way: through(frame) }, ...cuts];
+    };
 }
 
 interface InHand {

@@ -4,7 +4,7 @@ import { useIsStale } from "./hooks";
 import { timeAt } from "./model/time_axis";
 import { count, counted, isolated, time } from "./model/format";
 import { idOf, type Live } from "./model/data_source";
-import { cutsOf, SAYS, without } from "./model/cuts";
+import { cutsOf, nameOf, SAYS, without } from "./model/cuts";
 import { sizesInWords, sizesOf } from "./model/sizes";
 import { withoutFolders } from "./model/names";
 import { lookOf } from "./model/query";
@@ -62,8 +62,8 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
                 </button>
             )}
             {cutsOf(state).map((cut) => (
-                <button key={`${cut.kind} ${cut.of} ${cut.name}`} class="folded" onClick={() => go(without(state, cut))} title={`${SAYS[cut.kind].help}: ${cut.name}. Click to undo it.`}>
-                    {SAYS[cut.kind].word} {cut.of === "module" && "module "}<bdi>{cut.name}</bdi> <span aria-hidden="true">×</span>
+                <button key={`${cut.kind} ${cut.of} ${cut.name}`} class="folded" onClick={() => go(without(state, cut))} title={`${SAYS[cut.kind].help}: ${nameOf(cut)}. Click to undo it.`}>
+                    {SAYS[cut.kind].word} {cut.of === "module" && "module "}<bdi>{nameOf(cut)}</bdi> <span aria-hidden="true">×</span>
                 </button>
             ))}
             {isPart ? (

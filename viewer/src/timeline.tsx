@@ -43,7 +43,7 @@ function Budget({ activity, budget, set }: { activity: Activity; budget: number;
 
 /** Live bytes, allocations and page faults over time. A drag selects a span, and every view answers for that; the wheel zooms. */
 export function TimelineBand() {
-    const { recording, state, go, source, theme, say } = useShown();
+    const { recording, state, go, source, theme, say, errors } = useShown();
     const { timeline } = recording;
     const end = timeline.end_ns;
     const box = useRef<HTMLDivElement>(null);
@@ -65,8 +65,8 @@ export function TimelineBand() {
         grown.current = end;
     }
     useEffect(() => setSeen(now.current), [end]);
-    const current = useRef({ state, go });
-    current.current = { state, go };
+    const current = useRef({ state, go, errors });
+    current.current = { state, go, errors };
     const later = useRef({ ask: 0, tell: 0 });
     /** What was last written to the address: it may come back when something else is shown already. */
     const told = useRef({ left: state.left, right: state.right });
@@ -186,7 +186,7 @@ export function TimelineBand() {
     useEffect(() => {
         if (!box.current || width === 0) return;
         const read = (text: string) => void (reading.current && (reading.current.textContent = text));
-        const made = plotOf(box.current, bestOf(known, now.current, end), { width, height: heightOf(rows, isStacked), whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span), pick: (layer, stack, event) => { const to = wayOf(stack, layer); if (to) way.current(to, event); } });
+        const made = plotOf(box.current, bestOf(known, now.current, end), { width, height: heightOf(rows, isStacked), whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, errors: () => current.current.errors, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span), pick: (layer, stack, event) => { const to = wayOf(stack, layer); if (to) way.current(to, event); } });
         made.stack = stacking.current.best(now.current);
         plot.current = made;
         mark();

@@ -4,7 +4,8 @@ import uPlot from "uplot";
 import { drawStack } from "./timeline_stack_plot";
 import { peakOf, within, zoomed, type Activity, type Region, type Span } from "./model/activity";
 import { axisOf, timeAt, type Axis } from "./model/time_axis";
-import { drawn, layerAt, mostOf, wordsAt, type Layer, type Stack } from "./model/stacked";
+import { drawn, layerAt, mostInWords, mostOf, wordsAt, type Layer, type Stack } from "./model/stacked";
+import type { Errors } from "./model/errors";
 import { bytes, counted, isolated, shortCount, time } from "./model/format";
 
 /** Heights, pixels. */
@@ -189,6 +190,8 @@ interface Wishes {
     /** Goes to a layer of the stack. */
     pick: (layer: Layer, stack: Stack, event: MouseEvent) => void;
     read: (text: string) => void;
+    /** How far numbers are off. */
+    errors: () => Errors;
 }
 
 /** The curves. They know nothing of the page, so that a turn of the wheel draws them and nothing else. */
@@ -267,7 +270,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
                     },
                     values: () => ticks.labels,
                 },
-                { ...axis, grid: { ...axis.grid, filter: positive }, ticks: { ...axis.ticks, filter: positive }, filter: positive, scale: "live", size: free.left, space: 22, incrs: () => (stack && stack.metric.unit !== "bytes" ? DECIMALS : POWERS), splits: (_, __, ___, most, step) => withMost(most, step), values: (_, values) => values.map((value) => (value === null ? "" : stack ? drawn(stack, value) : bytes(value))) },
+                { ...axis, grid: { ...axis.grid, filter: positive }, ticks: { ...axis.ticks, filter: positive }, filter: positive, scale: "live", size: free.left, space: 22, incrs: () => (stack && stack.metric.unit !== "bytes" ? DECIMALS : POWERS), splits: (_, __, ___, most, step) => withMost(most, step), values: (_, values) => values.map((value) => (value === null ? "" : !stack ? bytes(value) : value === mostOf(stack, wishes.seen()) ? mostInWords(stack, wishes.seen(), wishes.errors()) : drawn(stack, value))) },
             ],
             series: [
                 {},
@@ -303,7 +306,7 @@ export function plotOf(holder: HTMLElement, first: Activity, wishes: Wishes): Pl
                         const inside = shown.allocations ? ` in ${timeAt(shown.interval, shown.interval / 10)}` : "";
                         const regions = [...new Set(shown.regions.filter((one) => one.from <= ns && ns < one.to).map((one) => `${isolated(one.name)}, ${time(one.to - one.from)}`))];
                         const place = timeAt(Math.max(0, shown.start + index * shown.interval), (seen.to - seen.from) / 1000);
-                        const layer = stack && wordsAt(stack, ns, layerAt(stack, ns, of.posToVal(of.cursor.top ?? -1, "live")));
+                        const layer = stack && wordsAt(stack, ns, layerAt(stack, ns, of.posToVal(of.cursor.top ?? -1, "live")), wishes.errors());
                         wishes.read(`at ${place}: ${layer ?? `${bytes(shown.live[index]!)} live${resident(index)}`}${rate(shown.allocations, "allocation")}${rate(shown.faults, "page fault")}${inside}${regions.length > 0 ? ` · ${regions.join(", ")}` : ""}`);
                     },
                 ],

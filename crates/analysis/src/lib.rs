@@ -29,6 +29,7 @@ pub mod looks;
 pub mod memory_map;
 pub mod metric;
 pub mod names;
+pub mod one_function;
 pub mod packages;
 pub mod page_balance;
 mod parallel;

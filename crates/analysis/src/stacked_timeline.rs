@@ -83,6 +83,8 @@ pub struct Asked<'a> {
 pub struct Stacked {
     /// Of each group, those in all intervals.
     pub groups: Vec<Vec<u64>>,
+    /// By how much each may be off by chance, in the metric's unit squared.
+    pub variances: Vec<Vec<f64>>,
     /// Statements about what is missing.
     pub damage: Vec<String>,
 }
@@ -92,7 +94,8 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
     let Asked { cuts, groups: Grouped { count, .. }, .. } = *asked;
     let Some(cells) = cuts.len().checked_sub(1).filter(|cells| *cells > 0) else { return Stacked::default() };
     let tariff = Tariff::of(recording);
-    let mut found = Stacked { groups: vec![vec![0; cells]; *count], damage: Vec::new() };
+    let (groups, variances) = (vec![vec![0; cells]; *count], vec![vec![0.0; cells]; *count]);
+    let mut found = Stacked { groups, variances, damage: Vec::new() };
     let last = cuts[cells].saturating_sub(1);
     let selection = Selection { from: Units::ZERO, to: Units(last), split: Split::None, ..asked.selection };
     // All of the recording is no part of it.
@@ -125,6 +128,7 @@ pub fn stacked(recording: &Recording, asked: &Asked) -> Stacked {
                             (Has::Happened(counts), None) => tariff.price_alone(&counts[group]),
                             (Has::Stayed(_), _) => Priced::default(),
                         };
+                        found.variances[group][cell] += tariff.variance(asked.metric, &priced);
                         asked.metric.value(&priced)
                     }
                     (Amount::Live, has) => {
@@ -312,6 +316,35 @@ mod tests {
 
     fn added(groups: &[Vec<u64>]) -> Vec<u64> {
         (0..groups[0].len()).map(|cell| groups.iter().map(|values| values[cell]).sum()).collect()
+    }
+
+    #[test]
+    fn what_was_sampled_has_variances_and_what_was_counted_has_none() {
+        let mut recording = golden("costs");
+        let end = recording.ended();
+        let groups = |stack: StackId| Some(stack.index() % GROUPS);
+        let found = |recording: &Recording| {
+            let groups = Grouped::new(recording, GROUPS, groups);
+            let (thread_filter, cuts) = (ThreadFilter::default(), Grid::of(0, end, 100).cuts());
+            let (metric, selection) = (Metric::Faults, Selection::default());
+            let amount = Amount::of(metric).unwrap();
+            let asked = Asked {
+                metric,
+                amount,
+                selection,
+                thread_filter: &thread_filter,
+                cuts: &cuts,
+                groups: &groups,
+                sliced: None,
+            };
+            stacked(recording, &asked)
+        };
+        assert_eq!(found(&recording).variances.concat().iter().sum::<f64>(), 0.0);
+        // As if one of 17 faults had been seen.
+        recording.kernel.faults_error = (recording.kernel.faults_seen as f64 * 16.0).sqrt();
+        let Stacked { groups, variances, .. } = found(&recording);
+        let expected = groups.concat().iter().sum::<u64>() as f64 * 16.0;
+        assert!(expected > 0.0 && (variances.concat().iter().sum::<f64>() / expected - 1.0).abs() < 1e-6);
     }
 
     #[test]

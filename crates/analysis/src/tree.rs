@@ -79,8 +79,8 @@ pub struct Limit<'a> {
 pub struct Part<'a> {
     /// Which end is the root.
     pub direction: Direction,
-    /// Only what this function calls, or who calls it: the part of each stack inside or outside of the outermost frame of
-    /// that name, with the frame.
+    /// Only what this function calls, or who calls it: the part of each stack inside or outside of its outermost frame, with
+    /// the frame. [`crate::one_function::OneFunction`] reads it.
     pub function: Option<&'a str>,
     /// What the branches below the root are, if not frames. Where a function is asked for, they are frames.
     pub by: Option<By>,

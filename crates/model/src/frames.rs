@@ -54,6 +54,7 @@ pub struct Frames {
     type_sizes: FxHashMap<(TextId, TextId), u64>,             // (module, name) -> bytes
     called: FxHashMap<String, String>, // path of a program -> what it was called, if that is another name
     modules: FxHashMap<String, Option<TextId>>, // name of a loaded file -> its path; none: several have that name
+    functions: FxHashMap<TextId, Option<TextId>>, // function -> its loaded file; none: several have one of that name
 }
 
 impl Frames {
@@ -129,6 +130,8 @@ impl Frames {
         }
         let id = FrameId::new(self.frames.len() as u32);
         self.frames.push(frame);
+        let module = self.functions.entry(frame.function).or_insert(Some(frame.module));
+        *module = module.filter(|known| *known == frame.module);
         self.by_frame.insert(frame, id);
         id
     }
@@ -175,6 +178,11 @@ impl Frames {
     /// Whether several loaded files have this name.
     pub fn share_name(&self, name: &str) -> bool {
         self.modules.get(name) == Some(&None)
+    }
+
+    /// Whether several loaded files have a function of this name.
+    pub fn share_function(&self, function: TextId) -> bool {
+        self.functions.get(&function) == Some(&None)
     }
 
     fn intern_module(&mut self, path: &str) -> TextId {

@@ -161,7 +161,8 @@ pub struct TreeQuery {
     /// Which end of the stacks is the root.
     pub direction: Direction,
     /// Only what this function calls (from the entry inward) or who calls it (from the allocation outward): its name as
-    /// rows have it. Of a stack that has it several times, the outermost one counts.
+    /// rows have it, with ` module:` and that of its loaded file behind it where other files have one of that name. Of a stack
+    /// that has it several times, the outermost one counts.
     #[serde(default)]
     pub function: Option<String>,
     /// What the branches below the root are: modules or types, with the call trees of their allocations below them. `None`:

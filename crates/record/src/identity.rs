@@ -51,9 +51,11 @@ impl Identity {
         self.pid == pid
     }
 
-    /// What a process that began as this one shows instead, if it does.
+    /// What a process that began as this one shows instead, if it does and still runs this program.
     pub fn title_of(&self, pid: u32) -> Option<String> {
-        self.title(&proc_files::command(pid), &proc_files::kernel_name(pid))
+        let title = self.title(&proc_files::command(pid), &proc_files::kernel_name(pid));
+        // Read last: a process that executes another file in between shows that file's command line.
+        title.filter(|_| without_mark(&proc_files::executable(pid)) == without_mark(&self.executable))
     }
 
     fn title(&self, command: &[String], kernels: &str) -> Option<String> {
@@ -66,6 +68,11 @@ impl Identity {
         };
         (is_known && !title.trim().is_empty()).then(|| title.trim().to_owned())
     }
+}
+
+/// The path of an executable, without what the kernel writes behind that of a deleted one.
+fn without_mark(executable: &str) -> &str {
+    executable.strip_suffix(" (deleted)").unwrap_or(executable)
 }
 
 /// What a running process shows: its command line as a shell reads it, or a title.
@@ -95,6 +102,8 @@ fn program_in_title(command: &[String], executable: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
 
     fn identity(kernels: &str, command: &[&str], executable: &str) -> Identity {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
@@ -113,6 +122,24 @@ mod tests {
         assert_eq!(name("exactly-15-long", &["something else"], "/y/z"), "exactly-15-long");
         assert_eq!(name("exe", &["/proc/self/exe", "--type=zygote"], "/opt/chrome/chrome"), "chrome");
         assert_eq!(name("", &[], "/opt/tool"), "tool");
+    }
+
+    #[test]
+    fn the_next_program_is_no_title() {
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", "read line; exec sleep 60"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("/bin/sh is there");
+        let identity = Identity::of_started(shell.id());
+        writeln!(shell.stdin.take().unwrap()).unwrap();
+        while proc_files::command(shell.id())[0] != "sleep" {
+            std::thread::yield_now();
+        }
+        let title = identity.title_of(shell.id());
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert_eq!((identity.name.as_str(), title), ("sh", None));
     }
 
     #[test]

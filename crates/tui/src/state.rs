@@ -198,6 +198,12 @@ impl State {
         Question::from(self.query(query::View::Tree(tree)))
     }
 
+    /// What each thread costs.
+    pub fn costs_of_threads(&self) -> Question {
+        let view = query::View::Table { group: GroupBy::Thread, limit: None };
+        Question::from(Query { metric: None, ..self.query(view) })
+    }
+
     /// Threads over time.
     pub fn lanes(&self) -> Question {
         Question::from(Query { metric: None, ..self.query(query::View::Lanes { intervals: INTERVALS / 2 }) })

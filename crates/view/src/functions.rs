@@ -30,7 +30,7 @@ impl Function {
 }
 
 impl Recordings<'_> {
-    /// All functions of the selected stacks. Those of one name are one, as in a tree through a function.
+    /// All functions of the selected stacks. One that is in several loaded files has one row.
     pub(crate) fn functions(&self, selected: &Selected) -> Pack {
         let all = self.sums_of_functions(selected);
         let shown = largest(&all.iter().map(|function| function.total).collect::<Vec<_>>(), MOST);

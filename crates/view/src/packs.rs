@@ -84,7 +84,7 @@ packs! {
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];
     SourcesPack {};
     StackChartPack { "columns": ChartColumns, "bars": BarColumns, "frames": FrameColumns, } or { "bars": BarVarianceColumns, } [];
-    StackedPack {} or {} ["groups"];
+    StackedPack {} or {} ["groups", "variances"];
 }
 
 fn names(of: &'static [(&str, &[&str])]) -> impl Iterator<Item = String> {

@@ -5,13 +5,12 @@ use crate::pack::Pack;
 use crate::packs::{StackedGroup, StackedPack};
 use crate::recordings::{Recordings, cuts, part_ns};
 use memtoll_analysis::alike::Alike;
-use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::{About, Metric};
+use memtoll_analysis::one_function::OneFunction;
 use memtoll_analysis::sites::{GroupBy, Row};
 use memtoll_analysis::stacked_timeline::{Amount, Asked, Grouped, stacked};
 use memtoll_analysis::stacks::Texts;
 use memtoll_analysis::timeline::Grid;
-use memtoll_model::FrameId;
 use memtoll_query::{Query, Shown, View};
 use rustc_hash::FxHashMap;
 
@@ -79,11 +78,10 @@ impl Recordings<'_> {
             .collect();
         let mut stacks = self.stacks(&basis.view);
         let frames = &self.recording().frames;
-        let name = |frame: FrameId| qualified_name(frames.text(frames.frame(frame).function));
-        let through = through.map(qualified_name);
+        let through = through.map(OneFunction::from);
         let groups = Grouped::new(self.recording(), rest + 1, |node| {
             let stack = stacks.of(node);
-            let passes = |function| stacks.frames(stack.path).into_iter().any(|frame| name(frame) == function);
+            let passes = |of: OneFunction| stacks.frames(stack.path).into_iter().any(|frame| of.is(frames, frame));
             let counts = stack.matches && through.is_none_or(passes);
             counts.then(|| numbers.get(&node).copied().unwrap_or(rest))
         });
@@ -103,6 +101,10 @@ impl Recordings<'_> {
         for (number, values) in found.groups.iter().enumerate().take(pack.groups.len()) {
             let values: Vec<f64> = values.iter().map(|value| *value as f64).collect();
             written.member("groups", &number.to_string(), &values);
+            let variances = &found.variances[number];
+            if variances.iter().any(|variance| *variance > 0.0) {
+                written.member("variances", &number.to_string(), variances);
+            }
         }
         Ok(written)
     }

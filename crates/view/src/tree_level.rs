@@ -8,7 +8,6 @@ use crate::pack::Pack;
 use crate::packs::{LevelColumns, LevelPack};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
-use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stable_key::Key;
@@ -59,7 +58,7 @@ impl Recordings<'_> {
         let most = most_nodes(level.searched);
         let value = |priced: &Priced| metric.value(priced);
         let wanted = Part {
-            function: tree.function.as_deref().map(qualified_name),
+            function: tree.function.as_deref(),
             by: tree.by,
             below: (!trail.is_empty()).then_some(Below::Trail(&trail)),
             limit: Some(Limit { value: &value, share: tree.min_percent / 100.0, most }),

@@ -72,13 +72,15 @@ export interface Frame {
     function: string;
     /** With parameters and all template arguments. */
     full: string;
-    /** Without parameters, with all template arguments: cuts of call stacks name functions so. */
+    /** Without parameters, with all template arguments. */
     qualified: string;
     file: string;
     line: number;
     module: string;
-    /** What tells its loaded file from the others: its name or, if several have that name, its path. */
+    /** What tells its loaded file from the others: its name or, if several have that name, its path. None: it stands for several files. */
     uniqueModule?: string;
+    /** Other loaded files have a function of its name. */
+    shared?: boolean;
     /** What tells it apart from others of its name, such as parameters. */
     parameters?: string;
     /** Its caller was found by reading the code, or with the frame pointer. */
@@ -151,13 +153,13 @@ export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"]
 export const unknownOf = (name: string) => `${name}.unknown`;
 
 /** The columns of frames. */
-export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.unique_module" | "frames.without_tables";
+export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
 
 /** The frames of a pack; `prefix` begins the names of their columns. */
 export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${FrameColumn}`>, texts: string[], prefix: Prefix): Frame[] {
     const of = (name: FrameColumn) => pack.column(`${prefix}${name}`);
     const [id, fn, full, file, line, module] = [of("frames.id"), of("frames.function"), of("frames.full"), of("frames.file"), of("frames.line"), of("frames.module")];
-    const withoutTables = of("frames.without_tables");
+    const [shared, withoutTables] = [of("frames.shared"), of("frames.without_tables")];
     const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
     return Array.from({ length: fn.length }, (_, index) => ({
         id: id[index] ?? 0,
@@ -169,6 +171,7 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
         line: line[index] ?? 0,
         module: text(module, index),
         uniqueModule: text(of("frames.unique_module"), index),
+        shared: shared[index] === 1,
         withoutTables: withoutTables[index] === 1,
     }));
 }

@@ -1,7 +1,8 @@
 // What changed, by call site: as a server says it, or of two selections of a page.
 
 import { totalOf, valueOf, type Frame, type Metric, type Profile } from "./answer";
-import { counted } from "./format";
+import { Errors, marginBetween } from "./errors";
+import { counted, inRow } from "./format";
 import { frameName, siteName } from "./names";
 import type { Pack } from "./pack";
 import type { ChangesPack } from "./packs";
@@ -60,6 +61,12 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[], isPart = fa
     return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
 }
 
+/** What there was before, or is after: known as well as the difference, or better. */
+export function sideInWords(value: number, margin: number, unit: Metric["unit"]): string {
+    const by = value === 0 ? 0 : margin;
+    return inRow({ value, low: value - by, high: value + by }, unit);
+}
+
 /** Two selections of one recording. */
 export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Comparison {
     const metrics = comparedOf(all);
@@ -71,6 +78,12 @@ export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Co
     const value = (side: Side, metric: Metric, at: number) => {
         if (at === total) return whole(side, metric);
         return at === total - 1 ? whole(side, metric) - inRows.get(metric)![side] : (valueOf(profiles[side].siteNumbers, metric, at) ?? 0);
+    };
+    const errors = { before: new Errors(before.totals, all), after: new Errors(after.totals, all) };
+    const margin = (metric: Metric, at: number) => {
+        if (at === total - 1) return 0;
+        const [one, other] = (["before", "after"] as const).map((side) => (at === total ? errors[side].ofAll(metric.name) : errors[side].of(metric, (one) => value(side, one, at))));
+        return one && other ? marginBetween(one, other) : 0;
     };
     const exceeds = (at: number) =>
         metrics.some((one) => {
@@ -88,7 +101,7 @@ export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Co
             const fate = !isThere("before", at) ? "new" : isThere("after", at) ? "changed" : "gone";
             return { frame: site.frame, name: siteName(site), type: site.type, fate, exceeds: exceeds(at), at };
         });
-    return withRest({ files: null, metrics, changes, total, value, margin: () => 0 }, [inNoRow(total - 1, false)]);
+    return withRest({ files: null, metrics, changes, total, value, margin }, [inNoRow(total - 1, false)]);
 }
 
 function sumOf(profile: Profile, metric: Metric): number {

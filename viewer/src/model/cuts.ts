@@ -1,7 +1,7 @@
 // What is cut out of call stacks before anything is added up (docs/viewer.md): a list in the address, of which the header undoes each.
 
 import type { Frame } from "./answer";
-import { fileName } from "./names";
+import { oneFunction, partsOfFunction } from "./names";
 import type { State } from "./state";
 
 export type CutKind = "focus" | "drop" | "collapse" | "fold";
@@ -9,7 +9,7 @@ export type CutKind = "focus" | "drop" | "collapse" | "fold";
 export interface Cut {
     kind: CutKind;
     of: "function" | "module";
-    /** A function without its parameters, or a loaded file: without its folder, unless several have that name. */
+    /** A function, as trees through it are asked for, or a loaded file: without its folder, unless several have that name. */
     name: string;
 }
 
@@ -36,8 +36,14 @@ export const SAYS: Record<CutKind, { word: string; help: string }> = {
     fold: { word: "folded", help: "It is folded away: its callers lead" },
 };
 
-/** What a choice does to a frame. */
-export const cutOf = ({ kind, of }: CutChoice, frame: Frame): Cut => ({ kind, of, name: of === "function" ? frame.qualified : (frame.uniqueModule ?? fileName(frame.module)) });
+/** What a choice does to a frame; null: nothing, as its function is in several files. */
+export function cutOf({ kind, of }: CutChoice, frame: Frame): Cut | null {
+    const name = of === "function" ? oneFunction(frame) : frame.uniqueModule;
+    return name ? { kind, of, name } : null;
+}
+
+/** What the header calls what is cut. */
+export const nameOf = ({ name }: Cut): string => partsOfFunction(name).join(" of ");
 
 /** In the order in which they were asked for. */
 export function cutsOf({ cuts }: Pick<State, "cuts">): Cut[] {

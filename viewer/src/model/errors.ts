@@ -14,7 +14,7 @@ export const CHARGED = ["fault-time", "mapping", "allocator"];
 export const WAITS = ["waiting", "reading"];
 
 /** What all costs are made of. */
-const PARTS_OF_COST = [...CHARGED, ...WAITS];
+export const PARTS_OF_COST = [...CHARGED, ...WAITS];
 
 /** What several rows have together. */
 export const sumOf = (rows: readonly number[], of: (row: number, metric: Metric) => number | null): Has => (metric) => rows.reduce((sum, row) => sum + (of(row, metric) ?? 0), 0);
@@ -25,6 +25,12 @@ export function together(parts: (Estimated | null)[]): Estimated {
     const value = known.reduce((sum, part) => sum + part.value, 0);
     return { value, low: value - Math.hypot(...known.map((part) => part.value - part.low)), high: value + Math.hypot(...known.map((part) => part.high - part.value)) };
 }
+
+/** How far a number is off, at most. */
+const marginOf = ({ value, low, high }: Estimated): number => Math.max(value - low, high - value);
+
+/** How far a difference is off; crates/analysis/src/diff/samples.rs has the same. */
+export const marginBetween = (before: Estimated, after: Estimated): number => (Math.abs(after.value - before.value) < 0.5 ? 0 : Math.hypot(marginOf(before), marginOf(after)));
 
 /** A part of the whole errs as far, and a part of what was divided by how that was done, too: the more, the smaller it is. `inside`: as the
  * server has it of the part. */
@@ -60,9 +66,14 @@ export class Errors {
         return metric?.known && this.totals.values[name] !== null ? this.whole(metric) : null;
     }
 
-    /** A number alone, with the digits that are known. */
-    inWords(metric: Metric, value: number): string {
-        return inRow(this.around(metric, value, () => null), metric.unit);
+    /** A number alone, with the digits that are known. `variance`: how far it may be off by chance. */
+    inWords(metric: Metric, value: number, variance = 0): string {
+        return inRow(this.alone(metric, value, variance), metric.unit);
+    }
+
+    /** A number alone. */
+    alone(metric: Metric, value: number, variance = 0): Estimated {
+        return this.around(metric, value, ({ name }) => (name === basisOf(metric, "variance").name ? variance : null));
     }
 
     /** A part's number; null: it is not known. */
@@ -85,7 +96,9 @@ export class Errors {
         }
         const share = value / (this.whole(metric).value || 1);
         const parts = PARTS_OF_COST.flatMap((name) => this.metrics.get(name) ?? []).map((one) => this.around(one, has(one) ?? share * this.whole(one).value, has));
-        const { value: sum, low, high } = together(parts);
+        // A cost alone is off by chance as its faults are.
+        const [least, most] = byChance(value, basis("variance"));
+        const { value: sum, low, high } = together([...parts, { value: 0, low: least - value, high: most - value }]);
         return { value, low: value - (sum - low), high: value + (high - sum) };
     }
 }

@@ -52,6 +52,24 @@ export function functionKey({ full, module }: Pick<Frame, "full" | "module">): s
     return [full, module].filter(Boolean).join(" · ");
 }
 
+/** One function, with its parameters, for trees through it and cuts of it: that of its loaded file, where others have one of its name.
+    crates/analysis/src/one_function.rs reads it. */
+export const oneFunction = ({ full, uniqueModule, shared }: Pick<Frame, "full" | "uniqueModule" | "shared">): string => (shared && uniqueModule ? full + MODULE + uniqueModule : full);
+
+const MODULE = " module:";
+
+/** The function, and its file, if that is named. */
+export function partsOfFunction(text: string): string[] {
+    const at = text.lastIndexOf(MODULE);
+    return at < 0 ? [text] : [text.slice(0, at), text.slice(at + MODULE.length)];
+}
+
+/** Whether frames are of a function; one without parameters is each of that name. */
+export function areOf(text: string): (frame: Pick<Frame, "full" | "qualified" | "uniqueModule">) => boolean {
+    const [name, file] = partsOfFunction(text);
+    return ({ full, qualified, uniqueModule }) => (full === name || qualified === name) && (file === undefined || uniqueModule === file);
+}
+
 /** A branch of a call tree. */
 export function labelOf(item: TreeItem): string {
     if (item.frame) return frameName(item.frame);

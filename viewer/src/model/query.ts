@@ -2,6 +2,7 @@
 // (crates/view/src/ask.rs). tests/questions.json has one of each; a test on both sides holds them against it.
 
 import { sizesOf } from "./sizes";
+import { partsOfFunction } from "./names";
 import { cutsOf, type CutKind } from "./cuts";
 import { type Base, type Selection, type Wanted } from "./state";
 
@@ -77,7 +78,7 @@ export const literally = (text: string): string => text.replace(/[\\^$.*+?()[\]{
 /** The cuts of each kind. */
 function cutPatterns(selection: Selection): Partial<Record<CutKind, string>> {
     const cuts = cutsOf(selection);
-    const lines = (kind: CutKind) => cuts.filter((cut) => cut.kind === kind).map(({ of, name }) => `${of}:^${literally(name)}$`);
+    const lines = (kind: CutKind) => cuts.filter((cut) => cut.kind === kind).map(({ of, name }) => `${of}:${partsOfFunction(name).map((part) => `^${literally(part)}$`).join(" module:")}`);
     return Object.fromEntries([...new Set(cuts.map(({ kind }) => kind))].map((kind) => [kind, lines(kind).join("\n")]));
 }
 

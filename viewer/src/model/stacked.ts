@@ -2,10 +2,11 @@
 
 import type { Cells, Span } from "./activity";
 import type { Metric } from "./answer";
-import { counted, isolated, number } from "./format";
+import type { Errors } from "./errors";
+import { counted, inRow, isolated, number, time } from "./format";
 import { functionKey } from "./names";
 import type { Column, Pack } from "./pack";
-import type { StackedPack } from "./packs";
+import type { Estimated, StackedPack } from "./packs";
 import type { State } from "./state";
 
 /** Colors of functions or types; the others have one of their own. */
@@ -24,7 +25,9 @@ export interface Layer {
     color: number;
     /** What it has in each interval. */
     values: Column;
-    /** The same, with all below it. */
+    /** How far each may be off by chance, in the metric's unit squared; null: it is exact. */
+    variances: Column | null;
+    /** The values, with all below it. */
     top: Float64Array;
 }
 
@@ -63,7 +66,7 @@ export function stackOf(pack: Pack<StackedPack>, metric: Metric, by: string, kno
         below = top;
         const isOne = group.others === null;
         const others = group.others ? counted(group.others, `other ${by}`) : "others";
-        return { name: isOne ? group.name : others, full: isOne ? group.full || group.name : "", key: isOne ? keyOf(group) : "", color: isOne ? colors.get(keyOf(group))! : 0, values, top };
+        return { name: isOne ? group.name : others, full: isOne ? group.full || group.name : "", key: isOne ? keyOf(group) : "", color: isOne ? colors.get(keyOf(group))! : 0, values, variances: pack.hasMember("variances", index) ? pack.member("variances", index) : null, top };
     });
     return { start: start_ns, interval: interval_ns, count: layers[0]?.values.length ?? 0, metric, by, isLive: is_live, layers, why };
 }
@@ -71,8 +74,19 @@ export function stackOf(pack: Pack<StackedPack>, metric: Metric, by: string, kno
 /** What a value is drawn as: a rate per second, of what happens. */
 export const scaleOf = ({ isLive, interval }: Stack) => (isLive ? 1 : 1e9 / interval);
 
-/** `1.2 MiB`, or `1.2 MiB/s`. */
+/** A tick of the axis: `1.2 MiB`, or `1.2 MiB / s`. */
 export const drawn = ({ isLive, metric }: Stack, value: number) => `${number(value, metric.unit)}${isLive ? "" : " / s"}`;
+
+/** The highest top in a span, with the digits that are known. */
+export function mostInWords(stack: Stack, span: Span, errors: Errors): string {
+    const { value, low, high } = allAt(stack, highestIn(stack, span), errors);
+    const scale = scaleOf(stack);
+    return `${inRow({ value: value * scale, low: low * scale, high: high * scale }, stack.metric.unit)}${stack.isLive ? "" : " / s"}`;
+}
+
+/** What all layers have together in an interval. */
+const allAt = ({ layers, metric }: Stack, at: number, errors: Errors): Estimated =>
+    errors.alone(metric, layers.at(-1)?.top[at] ?? 0, layers.reduce((sum, { variances }) => sum + (variances?.[at] ?? 0), 0));
 
 const placeAt = ({ start, interval }: Cells, ns: number) => Math.floor((ns - start) / interval);
 
@@ -82,14 +96,17 @@ export function meets(stack: Stack, { from, to }: Span): [begin: number, end: nu
     return [within(placeAt(stack, from)), within(placeAt(stack, to) + 1)];
 }
 
-/** The highest top in a span, as it is drawn. */
-export function mostOf(stack: Stack, span: Span): number {
+/** The interval with the highest top in a span. */
+function highestIn(stack: Stack, span: Span): number {
     const top = stack.layers.at(-1)?.top;
     const [begin, end] = meets(stack, span);
-    let most = 0;
-    for (let at = begin; at < end; at++) most = Math.max(most, top?.[at] ?? 0);
-    return most * scaleOf(stack);
+    let highest = begin;
+    for (let at = begin; at < end; at++) if ((top?.[at] ?? 0) > (top?.[highest] ?? 0)) highest = at;
+    return highest;
 }
+
+/** The highest top in a span, as it is drawn. */
+export const mostOf = (stack: Stack, span: Span): number => (stack.layers.at(-1)?.top[highestIn(stack, span)] ?? 0) * scaleOf(stack);
 
 /** The layer that is drawn at an instant and a height. */
 export function layerAt(stack: Stack, ns: number, height: number): Layer | undefined {
@@ -98,14 +115,13 @@ export function layerAt(stack: Stack, ns: number, height: number): Layer | undef
     return value < 0 ? undefined : stack.layers.find(({ top }) => value < top[at]!);
 }
 
-/** `3 MiB load, 12 MiB live in all`: what a layer and all together have at an instant; undefined: the stack says nothing of it. */
-export function wordsAt(stack: Stack, ns: number, layer: Layer | undefined): string | undefined {
+/** `3 MiB load, 12 MiB live in all`, or `bytes: 3 MiB load, 12 MiB in all in 1.6 ms`: what a layer and all together have at an instant; undefined: the stack says nothing of it. */
+export function wordsAt(stack: Stack, ns: number, layer: Layer | undefined, errors: Errors): string | undefined {
     const at = placeAt(stack, ns);
-    const all = stack.layers.at(-1)?.top[at];
-    if (all === undefined) return undefined;
-    const { unit, title } = stack.metric;
-    const own = layer ? `${number(layer.values[at]!, unit)} ${isolated(layer.name)}, ` : "";
-    return `${stack.isLive ? "" : `${title}: `}${own}${number(all, unit)}${stack.isLive ? " live" : ""} in all`;
+    if (stack.layers.at(-1)?.top[at] === undefined) return undefined;
+    const { metric, isLive } = stack;
+    const own = layer ? `${errors.inWords(metric, layer.values[at]!, layer.variances?.[at])} ${isolated(layer.name)}, ` : "";
+    return `${isLive ? "" : `${metric.title}: `}${own}${inRow(allAt(stack, at, errors), metric.unit)}${isLive ? " live in all" : ` in all in ${time(stack.interval)}`}`;
 }
 
 /** Where a layer leads: to what the function or type costs. */

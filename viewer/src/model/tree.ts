@@ -1,6 +1,7 @@
 // Call trees, one level at a time: from the threads' entries inwards, or from the allocations outwards.
 
 import { unknownOf, frameOf, type CallTree, type Frame, type Metric, type Numbers, type Profile } from "./answer";
+import { areOf } from "./names";
 import { below, isWithin } from "./paths";
 
 export interface TreeItem {
@@ -115,10 +116,9 @@ function modules(profile: Profile, tree: CallTree, main: string, reversed: boole
     return { ...WHOLE, key: "", frame: null, others: 0, value: columnOf(main)[0] ?? 0, own: 0, children: all, valueOf: (metric) => valueIn(numbers, metric, (name) => columnOf(name)[0] ?? 0) };
 }
 
-/** The outermost nodes of a function: what it calls of its own counts once. Functions of one name are one, as in a server's answer. */
+/** The outermost nodes of a function: what it calls of its own counts once. */
 function outermostOf(profile: Profile, { parent, frame }: CallTree, through: string): number[] {
-    const name = profile.frames.find((one) => one.full === through)?.qualified ?? through;
-    const isOfIt = profile.frames.map((one) => one.qualified === name);
+    const isOfIt = profile.frames.map(areOf(through));
     const isInside = new Uint8Array(parent.length);
     const outermost: number[] = [];
     for (let node = 1; node < parent.length; node++) {

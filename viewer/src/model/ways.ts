@@ -1,7 +1,7 @@
 // Where what is shown leads: to the view, the filter or the selection that explains it.
 
 import type { Frame, Profile, Site } from "./answer";
-import { siteKey } from "./names";
+import { oneFunction, siteKey } from "./names";
 import { groupKey } from "./site_groups";
 import type { State } from "./state";
 
@@ -25,7 +25,7 @@ export const toFunction = (name: string): Way => ({ view: "lines", group: "line"
 export const toMember = (process: string, tid: number | null): Way => ({ view: "lines", group: "line", search: "", focus: "", process, thread: tid === null ? "" : String(tid) });
 
 /** Callers of a function, and what it calls. */
-export const through = (frame: Frame): Way => ({ view: "tree", through: frame.full });
+export const through = (frame: Frame): Way => ({ view: "tree", through: oneFunction(frame) });
 
 /** What the lines of a file cost. */
 export const toSource = (file: string, line: number | null): Way => ({ view: "source", file, line: line ?? 0 });

@@ -3,8 +3,7 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
 import { isSearched } from "../model/data_source";
-import { changeOf, type Changed } from "../model/changed_tree";
-import { number, percent, signed } from "../model/format";
+import { changeInWords, changeOf, type Changed } from "../model/changed_tree";
 import { baseOf, selectionOf } from "../model/state";
 import { DirectionChoice, Empty, Pending } from "../widgets";
 import { FlameGraph, LEAST } from "./flame_graph";
@@ -31,7 +30,7 @@ interface Props {
 
 /** One flame graph of what was before and what is after. */
 export function Difference({ metric, children }: Props) {
-    const { source, state } = useShown();
+    const { source, state, errors } = useShown();
     const selection = selectionOf(state);
     const part = { metric, columns: [], reversed: state.reversed, through: "", by: "", least: LEAST, search: state.search };
     const key = JSON.stringify([selection, state.base, metric.name, state.reversed, isSearched(part)]);
@@ -39,17 +38,16 @@ export function Difference({ metric, children }: Props) {
     const root = loaded.value;
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     if (!root) return <><div class="tools">{children}</div><Pending of={loaded}>Adding up what changed …</Pending></>;
-    const tell = ({ before, after }: Changed) => `${number(before, metric.unit)} before, ${number(after, metric.unit)} after: ${signed(after - before, metric.unit)} ${metric.title}${before > 0 && after !== before ? `, ${percent(Math.abs(after - before), before)} of ${number(before, metric.unit)}` : ""}`;
     return (
         <FlameGraph
             root={root}
-            inWords={(value) => number(value, metric.unit)}
+            inWords={(value) => errors.inWords(metric, value)}
             title={`the difference of ${metric.title}`}
             search={state.search}
             grown={grown}
             colors={{ same: "--flame", more: "--flame-more", less: "--flame-less" }}
             paint={paint}
-            tell={tell}
+            tell={(item) => changeInWords(item, metric, errors)}
             columns={["before", "after", "difference"].map((title) => ({ title, unit: metric.unit }))}
             cells={({ before, after }) => [before, after, after - before]}
             load={(item) => item.load(LEAST).then(() => redraw(0))}

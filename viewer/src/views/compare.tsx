@@ -4,8 +4,8 @@ import { useLoaded } from "../hooks";
 import { titleInRows, type Metric } from "../model/answer";
 import { naming } from "../model/columns";
 import { timeAt } from "../model/time_axis";
-import { exact, inRow, share, signedEstimate } from "../model/format";
-import type { Comparison, Side } from "../model/comparison";
+import { exact, share, signedEstimate } from "../model/format";
+import { sideInWords, type Comparison, type Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { orderOf, sorted } from "../model/order";
 import { matcher } from "../model/tree";
@@ -95,12 +95,7 @@ export function Compare() {
             </label>
         </>
     );
-    // A side is known as well as the difference, or better.
-    const sided = (side: Side, at: number) => {
-        const value = found.value(side, main, at);
-        const margin = value === 0 ? 0 : found.margin(main, at);
-        return inRow({ value, low: value - margin, high: value + margin }, main.unit);
-    };
+    const sided = (side: Side, at: number) => sideInWords(found.value(side, main, at), found.margin(main, at), main.unit);
     const [size, margin, whole] = [Math.abs(by(found.total, main)), found.margin(main, found.total), found.value("before", main, found.total)];
     const said = (
         <span class="soft">

@@ -8,11 +8,12 @@ import { Door } from "../door";
 import { colorOf, useLoaded, useSize } from "../hooks";
 import { shownIn, titleInRows, totalOf, wholeOf, valueOf, type Frame, type Metric, type Numbers, type Profile } from "../model/answer";
 import { bytes, inRow, percent, spelledOut } from "../model/format";
+import { areOf, oneFunction } from "../model/names";
 import { byFunction } from "../model/functions";
 import type { Estimated } from "../model/packs";
 import { rowsOf } from "../model/patterns";
 import { costOf } from "../model/source_file";
-import { drawn, mostOf, scaleOf, stackOf, type Stack } from "../model/stacked";
+import { mostInWords, scaleOf, stackOf, type Stack } from "../model/stacked";
 import { selectionOf } from "../model/state";
 import type { TreeItem } from "../model/tree";
 import { through, toMetric } from "../model/ways";
@@ -35,13 +36,16 @@ export function FramePanel({ frame }: { frame: Frame | null }) {
                 <h2>{frame ? <bdi>{frame.function}</bdi> : "No function is chosen"}</h2>
                 <button onClick={() => go({ panel: false })} aria-label="close the panel" title="i">×</button>
             </div>
-            {frame ? <About key={frame.qualified} frame={frame} main={main} /> : <p class="soft">Choose one in the call tree, the flame graph, Lines or Functions, with a click or the arrow keys.</p>}
+            {frame ? <About key={oneFunction(frame)} frame={frame} main={main} /> : <p class="soft">Choose one in the call tree, the flame graph, Lines or Functions, with a click or the arrow keys.</p>}
         </aside>
     );
 }
 
-/** The call sites that the function leads. Functions of one name are one, as in a tree through a function. */
-const sitesOf = (profile: Profile, { qualified }: Frame) => profile.sites.filter(({ frame }) => frame?.qualified === qualified);
+/** The call sites that a function leads. */
+function sitesOf(profile: Profile, name: string) {
+    const isOfIt = areOf(name);
+    return profile.sites.filter(({ frame }) => frame && isOfIt(frame));
+}
 
 /** The sums of some call sites. */
 const sumsOf = (profile: Profile, sites: number[]): Numbers =>
@@ -49,7 +53,8 @@ const sumsOf = (profile: Profile, sites: number[]): Numbers =>
 
 function About({ frame, main }: { frame: Frame; main: Metric }) {
     const { profile } = useShown();
-    const sites = useMemo(() => sitesOf(profile, frame), [profile, frame.qualified]);
+    const name = oneFunction(frame);
+    const sites = useMemo(() => sitesOf(profile, name), [profile, name]);
     const costliest = useMemo(() => sites.toSorted((a, b) => (valueOf(profile.siteNumbers, main, b.index) ?? 0) - (valueOf(profile.siteNumbers, main, a.index) ?? 0))[0]?.frame, [sites, main]);
     const line = frame.line || costliest?.line || 0;
     return (
@@ -73,7 +78,7 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
         const usual = shownIn(recording.metrics, "tree");
         return isAll ? known : known.filter((one) => one === main || usual.includes(one));
     }, [recording, profile, main, isAll]);
-    const tree = useTree({ metric: main, columns: metrics, reversed: true, through: frame.qualified, by: "", least: 0.002 });
+    const tree = useTree({ metric: main, columns: metrics, reversed: true, through: oneFunction(frame), by: "", least: 0.002 });
     const root = useMemo(() => tree.value && byFunction(tree.value), [tree.value]);
     const own = useMemo(() => sumsOf(profile, sites), [profile, sites.join()]);
     const shown = (item: TreeItem) => inRow(errors.around(main, item.value, (one) => item.valueOf(one)), main.unit);
@@ -125,16 +130,17 @@ function Costs({ frame, main, sites }: { frame: Frame; main: Metric; sites: numb
 
 /** The metric over time, of the function and all that it calls. */
 function OverTime({ frame, main }: { frame: Frame; main: Metric }) {
-    const { source, state, recording } = useShown();
+    const { source, state, recording, errors } = useShown();
+    const name = oneFunction(frame);
     const selection = selectionOf(state);
     const { from, to } = state;
     const span = from === null && to === null ? null : { from: from ?? 0, to: to ?? recording.timeline.end_ns };
-    const loaded = useLoaded(source.asks ? JSON.stringify([selection, main.name, frame.qualified]) : null, async (signal) => stackOf(await source.stacked(selection, "function", main, span, signal, frame.qualified), main, "function", new Map()));
+    const loaded = useLoaded(source.asks ? JSON.stringify([selection, main.name, name]) : null, async (signal) => stackOf(await source.stacked(selection, "function", main, span, signal, name), main, "function", new Map()));
     const stack = loaded.value;
     if (!source.asks) return null;
     return (
         <figure class="chart">
-            <figcaption>{main.title} over time, with what it calls{stack?.why === "" && stack.layers.length > 0 && `: ${drawn(stack, mostOf(stack, { from: 0, to: Infinity }))} at most`}</figcaption>
+            <figcaption>{main.title} over time, with what it calls{stack?.why === "" && stack.layers.length > 0 && `: ${mostInWords(stack, { from: 0, to: Infinity }, errors)} at most`}</figcaption>
             {!stack ? <Pending of={loaded}>Adding up …</Pending> : stack.why ? <p class="soft">{stack.why}</p> : stack.layers.length > 0 && <Sparkline stack={stack} />}
         </figure>
     );

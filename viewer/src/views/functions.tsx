@@ -7,7 +7,7 @@ import { useLoaded } from "../hooks";
 import { columnOf, shownIn, titleInRows, totalOf, valueOf, wholeOf, type Metric } from "../model/answer";
 import { counted } from "../model/format";
 import { PARTS, type FunctionRow, type Part } from "../model/function_costs";
-import { frameName } from "../model/names";
+import { frameName, oneFunction } from "../model/names";
 import { orderOf, sorted } from "../model/order";
 import { selectionOf } from "../model/state";
 import { matcher } from "../model/tree";
@@ -39,7 +39,7 @@ export function Functions() {
         const shown = (found?.rows ?? []).filter((row) => !matches || matches(row.frame, nameOf(row)));
         return sorted(shown, order, (row) => valueIn(row, metric, order.column as Part));
     }, [found, state.search, state.order, metric]);
-    const chosen = state.through === "" ? -1 : rows.findIndex((row) => row.frame?.full === state.through);
+    const chosen = state.through === "" ? -1 : rows.findIndex((row) => row.frame && oneFunction(row.frame) === state.through);
     useEffect(() => {
         return setCopy(() => ({
             heads: ["function", ...columns.flatMap((one) => PARTS.map((part) => ({ ...columnOf(one), title: `${one.name} ${part}` })))],
@@ -103,7 +103,7 @@ export function Functions() {
                     cells={(row) => (
                         <>
                             <div role="cell" class="what">
-                                {row.frame ? <Door to={{ through: row === rows[chosen] ? "" : row.frame.full }}><Name frame={{ ...row.frame, line: 0 }} /></Door> : <span class="soft">{nameOf(row)}</span>}
+                                {row.frame ? <Door to={{ through: row === rows[chosen] ? "" : oneFunction(row.frame) }}><Name frame={{ ...row.frame, line: 0 }} /></Door> : <span class="soft">{nameOf(row)}</span>}
                             </div>
                             {columns.flatMap((one) => PARTS.map((part) => (
                                 <Cell key={`${one.name} ${part}`} metric={one} has={(of) => valueIn(row, of, part)} most={most.get(one)!} total={wholeOf(profile, one)?.value ?? null} isMain={false} />

@@ -6,7 +6,7 @@ import { columnOf, shownIn, type Frame, type Metric } from "../model/answer";
 import { naming } from "../model/columns";
 import { counted } from "../model/format";
 import { FrameButtons, useInHand } from "../frame_in_hand";
-import { fileName, labelOf } from "../model/names";
+import { fileName, labelOf, partsOfFunction } from "../model/names";
 import { byFunction } from "../model/functions";
 import { openIn, textOf } from "../model/paths";
 import { heaviestPath, matcher, type TreeItem } from "../model/tree";
@@ -95,7 +95,7 @@ export function TreeView() {
                 <>
                     <Branches key="callers" slot={0} main={main} reversed through={through} by="" title="called from" tools={(search, first) => (<>
                         <MetricChoice />
-                        <button class="selection" onClick={() => go({ through: "" })} title={`Show the whole tree, not only calls through ${through}`}>
+                        <button class="selection" onClick={() => go({ through: "" })} title={`Show the whole tree, not only calls through ${partsOfFunction(through).join(" of ")}`}>
                             through <Tailed kind="code" text={first?.function ?? through} /> <span aria-hidden="true">×</span>
                         </button>
                         <LinesChoice />

@@ -26,20 +26,20 @@ test("cuts of the tree hold in all views, and are undone one by one", async (t) 
     assert.deepEqual([all.walk, all.visit, all.leaf], [5, 4, 17]);
     await choose(page, rowOf(page, "visit"), "leave out all calls through this function");
     await cut(page, "without visit").waitFor();
-    assert.equal(words(page).cuts, "drop function:visit");
+    assert.equal(words(page).cuts, "drop function:visit(int)");
     await becomes(async () => (await page.locator(".shares").innerText()).startsWith("shares are of 8 allocations, of the call stacks that match"), true);
     await rowOf(page, "leaf").click();
     await page.keyboard.press("x");
     await cut(page, "folded leaf").waitFor();
-    assert.equal(words(page).cuts, "drop function:visit\nfold function:leaf");
+    assert.equal(words(page).cuts, "drop function:visit(int)\nfold function:leaf(int)");
     const left = reported("--drop", "^visit$", "--fold", "^leaf$");
     assert.deepEqual(left, { main: 7, walk: 1 });
-    await show(page, `view=lines&group=function&metric=allocations&cuts=${encodeURIComponent("drop function:visit\nfold function:leaf")}`);
+    await show(page, `view=lines&group=function&metric=allocations&cuts=${encodeURIComponent("drop function:visit(int)\nfold function:leaf(int)")}`);
     for (const [name, allocations] of Object.entries(left)) await becomes(() => allocationsOf(page, name), allocations);
     assert.equal(await numbersOf(page, "leaf"), undefined);
     assert.deepEqual(await breaches(page), []);
     await page.keyboard.press("Escape");
-    await becomes(() => words(page).cuts, "drop function:visit");
+    await becomes(() => words(page).cuts, "drop function:visit(int)");
     await cut(page, "without visit").click();
     await becomes(() => allocationsOf(page, "leaf"), 17);
     await page.goBack();
@@ -61,7 +61,7 @@ test("a function that calls itself is shown once, a focus begins with it, and th
         await cut(page, `only ${name}`).waitFor();
         await becomes(async () => (await names())[0], name);
     }
-    assert.equal(words(page).cuts, "collapse function:walk\nfocus function:leaf");
+    assert.equal(words(page).cuts, "collapse function:walk(int)\nfocus function:leaf(int)");
     await becomes(async () => (await page.locator(".shares").innerText()).startsWith("shares are of 17 allocations"), true);
     assert.deepEqual(problems, []);
 });
@@ -112,5 +112,50 @@ test("one of two libraries of one file name is cut by its path", async (t) => {
     await choose(page, made().first().locator(".function"), "fold its module away: its callers lead");
     await becomes(() => made().count(), 1);
     assert.match(words(page).cuts, /^fold module:\/.*twin-[12]\/twin\.so$/);
+    assert.deepEqual(problems, []);
+});
+
+test("of functions of one name in two libraries, a row's cut takes the one that the row shows", async (t) => {
+    const { page, problems } = await viewed(t, "twins", "view=lines&group=function&metric=allocations");
+    const made = (page) => page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^made$/ }) });
+    for (const place of [1, 2]) {
+        const row = made(page).filter({ has: page.locator(`[title*="twin-${place}/"]`) });
+        await show(page, "view=lines&group=function&metric=allocations");
+        await becomes(() => made(page).count(), 2);
+        await choose(page, row.locator(".function"), "leave out all calls through this function");
+        await becomes(() => made(page).count(), 1);
+        assert.equal(await row.count(), 0, "the other one is left");
+        const [kind, names] = words(page).cuts.split(/ (.*)/);
+        const left = report(recordings.twins, "--group", "function", `--${kind}`, names).sites.filter((site) => site.function === "made");
+        assert.deepEqual(left.map(({ allocations }) => allocations), [3 - place]);
+        await becomes(() => allocationsOf(page, "made"), 3 - place);
+    }
+    // Functions has one row for both, and its cut takes both.
+    await show(page, "view=functions&metric=allocations");
+    await becomes(() => made(page).count(), 1);
+    await made(page).click({ button: "right" });
+    const menu = page.getByRole("menu", { name: "made" });
+    await menu.waitFor();
+    assert.equal(await menu.getByRole("menuitem", { name: "its module" }).count(), 0, "there are two");
+    await menu.getByRole("menuitem", { name: "leave out all calls through this function" }).click();
+    await becomes(() => made(page).count(), 0);
+    assert.equal(words(page).cuts, "drop function:made");
+    assert.deepEqual(problems, []);
+});
+
+test("of overloads, a row's cut takes the one that the row shows", async (t) => {
+    const { page, problems } = await viewed(t, "overloads", "view=lines&group=function&metric=bytes");
+    const made = () => page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^made$/ }) });
+    for (const [parameter, left] of [["int", 3000], ["long", 1000]]) {
+        await show(page, "view=lines&group=function&metric=bytes");
+        await becomes(() => made().count(), 2);
+        await choose(page, made().filter({ hasText: `(${parameter})` }).locator(".function"), "leave out all calls through this function");
+        await becomes(() => made().count(), 1);
+        await becomes(async () => Number((await numbersOf(page, "made")).bytes), left);
+        assert.equal(words(page).cuts, `drop function:made(${parameter})`);
+        await cut(page, `without made(${parameter})`).waitFor();
+        const { sites } = report(recordings.overloads, "--group", "function", "--drop", `function:^made\\(${parameter}\\)$`);
+        assert.deepEqual(sites.filter((site) => site.function === "made").map(({ bytes }) => bytes), [left]);
+    }
     assert.deepEqual(problems, []);
 });

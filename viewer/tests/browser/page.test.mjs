@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { afterThread, html, instantOf, recordings, report } from "./recordings.mjs";
-import { PAGE_VIEWS, becomes, breaches, open, settled, show, viewed } from "./viewer.mjs";
+import { PAGE_VIEWS, becomes, breaches, open, settled, show, start, viewed } from "./viewer.mjs";
 
 for (const name of ["phases", "git"]) {
     test(`${name}: one page holds it all`, async () => {
@@ -94,6 +94,30 @@ test("a page shows callers and callees of a function, and compares two spans", a
     assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
     await close();
+});
+
+test("two spans differ by as much on a page as on a server, and are as well known", async () => {
+    const server = await start(recordings.phases);
+    const margins = async (url, hash) => {
+        const { page, problems, close } = await open(String(url) + hash);
+        await settled(page);
+        const all = await page.locator('main [role="row"]').evaluateAll((rows) => rows.map((row) => [row.firstElementChild.textContent, /; difference (-?[\d,]+) ns to (-?[\d,]+) ns/.exec(row.children[3]?.title)?.slice(1).map((text) => Number(text.replaceAll(",", "")))]));
+        assert.deepEqual(problems, []);
+        await close();
+        return Object.fromEntries(all.flatMap(([name, span]) => (span ? [[name, { by: (span[0] + span[1]) / 2, margin: (span[1] - span[0]) / 2 }]] : [])));
+    };
+    // A page holds 50 parts of the time.
+    const part = (report(recordings.phases).seconds * 1e9) / 50;
+    const middle = Math.round(Math.round(afterThread() / part) * part);
+    const hash = `#view=compare&metric=cost&small=true&base=-${middle}&from=${middle}`;
+    const [onPage, onServer] = [await margins(pathToFileURL(html("phases")), hash), await margins(server.url, hash)];
+    const names = Object.keys(onServer).filter((name) => onPage[name] && onServer[name].margin > 1000);
+    assert.ok(names.length >= 3, names.join());
+    for (const name of names) {
+        const [one, other] = [onPage[name], onServer[name]];
+        assert.ok(Math.abs(one.by - other.by) <= other.margin && one.margin > other.margin / 2 && one.margin < other.margin * 2, `${name}: ${one.by} ± ${one.margin}, ${other.by} ± ${other.margin}`);
+    }
+    server.stop();
 });
 
 test("a page says nothing of home folders, unless asked", () => {

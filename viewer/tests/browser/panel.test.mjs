@@ -6,7 +6,7 @@ import { recordings, report } from "./recordings.mjs";
 import { becomes, breaches, open, show, start, viewed, words } from "./viewer.mjs";
 
 const panelOf = (page) => page.getByRole("complementary", { name: "the chosen function" });
-const exact = async (cell) => (await cell.getAttribute("title")).split(/ |,/)[0];
+const exact = async (cell) => (await cell.getAttribute("title")).split(/ |,(?! ?\d)/)[0].replaceAll(",", "");
 /** Of the function itself, and with what it calls. */
 const numbersOf = async (page, metric) => {
     const row = panelOf(page).locator("tr", { has: page.locator("th", { hasText: new RegExp(`^${metric}`) }) });
@@ -103,4 +103,17 @@ test("beside the panel, tables have as many columns as fit, and say how many are
         await becomes(columns, all);
     }
     assert.deepEqual(problems, []);
+});
+
+test("the panel, callers and callees are of the function that a row shows, not of others of its name", async (t) => {
+    for (const [name, part, bytes] of [["twins", "twin-1/", "100"], ["twins", "twin-2/", "200"], ["overloads", "(int)", "1000"], ["overloads", "(long)", "3000"]]) {
+        const { page, problems } = await viewed(t, name, "view=lines&group=function&metric=bytes&panel=true");
+        await page.locator('main [role="row"]', { has: page.locator(`[title*="${part}"]`), hasText: "made" }).locator(".what").click();
+        await becomes(async () => (await numbersOf(page, "bytes")).join(), `${bytes},${bytes}`);
+        await page.getByRole("button", { name: "function ▾" }).click();
+        await page.getByRole("menuitem", { name: "callers and callees" }).click();
+        const root = page.getByRole("treegrid", { name: /: calls$/ }).locator('[role="row"][aria-level="1"]');
+        await becomes(() => exact(root.locator(".number").first()), bytes);
+        assert.deepEqual(problems, []);
+    }
 });

@@ -286,9 +286,9 @@ int main() { free(made(1)); free(made(1L)); return 0; }
     return record("overloads", join(folder, "overloads"));
 }
 
-/** Two libraries of one file name, without debug information, that have a function of the same name; calls the second one `seconds` times. */
+/** Two libraries of one file name, without debug information, that have a function of the same name, which allocates once in the one and twice in the other; calls the second one `seconds` times. */
 function twins(name = "twins", seconds = 1) {
-    const source = "#include <stdlib.h>\nvoid *made(void) { void *block = NULL; for (int i = 0; i < TIMES; i++) block = malloc(100); return block; }\n";
+    const source = "#include <stdlib.h>\nvoid *made(void) { void *block = NULL; for (int i = 0; i < TIMES; i++) { block = malloc(100); __asm__ volatile(\"\" : : \"r\"(block)); } return block; }\n";
     const files = [1, 2].map((times) => {
         const at = join(folder, `twin-${times}`);
         mkdirSync(at, { recursive: true });

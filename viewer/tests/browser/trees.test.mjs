@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { html, htmlOfBoth, recordings, report } from "./recordings.mjs";
-import { breaches, open, settled, show, start, viewed } from "./viewer.mjs";
+import { becomes, breaches, open, settled, show, start, tableRows, viewed } from "./viewer.mjs";
 
 test("branches are loaded when they are opened, however many there are", async () => {
     const server = await start(recordings.wide);
@@ -230,4 +230,24 @@ test("a wrapper of one recording is folded in a comparison, by the server and in
         await close();
     }
     server.stop();
+});
+
+test("the flame graph shows the digits of a cost that Lines shows", async (t) => {
+    const { page, problems } = await viewed(t, "git", "view=lines&group=function&metric=cost");
+    const lines = new Map(await tableRows(page).evaluateAll((all) => all.flatMap((row) => (row.querySelector(".function") ? [[row.querySelector(".function").textContent, row.querySelector(".number .text").textContent]] : []))));
+    await show(page, "view=flame&metric=cost&reversed=true");
+    const told = () => page.locator(".told").textContent();
+    await page.locator(".flame canvas").focus();
+    let compared = 0;
+    for (const key of ["ArrowDown", ...Array(11).fill("ArrowRight")]) {
+        const before = await told();
+        await page.keyboard.press(key);
+        await becomes(async () => (await told()) !== before, true);
+        const [, name, text] = /^(.*) \(.*\) · (.*?), /.exec(await told()) ?? [];
+        if (!lines.has(name)) continue;
+        assert.equal(text, lines.get(name), name);
+        compared++;
+    }
+    assert.ok(compared > 7, `${compared}`);
+    assert.deepEqual(problems, []);
 });

@@ -1,11 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
-import type { Frame } from "../../src/model/answer";
-import { changeOf, differenceOf, merged } from "../../src/model/changed_tree";
+import type { Frame, Metric } from "../../src/model/answer";
+import { Errors } from "../../src/model/errors";
+import { changeInWords, changeOf, differenceOf, merged } from "../../src/model/changed_tree";
 import type { Pack } from "../../src/model/pack";
 import type { ChangedTreesPack } from "../../src/model/packs";
 import type { TreeItem } from "../../src/model/tree";
 
-const frames = (side: string, id: number) => ({ [`${side}.frames.id`]: [id], ...Object.fromEntries(["function", "full", "qualified"].map((name) => [`${side}.frames.${name}`, [1]])), ...Object.fromEntries(["file", "line", "module", "parameters", "unique_module", "without_tables"].map((name) => [`${side}.frames.${name}`, [0]])) });
+const frames = (side: string, id: number) => ({ [`${side}.frames.id`]: [id], ...Object.fromEntries(["function", "full", "qualified"].map((name) => [`${side}.frames.${name}`, [1]])), ...Object.fromEntries(["file", "line", "module", "parameters", "unique_module", "shared", "without_tables"].map((name) => [`${side}.frames.${name}`, [0]])) });
 
 function packOf(columns: Record<string, number[]>): Pack<ChangedTreesPack> {
     const all: Record<string, number[]> = { ...columns, ...frames("before", 7), ...frames("after", 9) };
@@ -71,4 +72,13 @@ test("two trees of a page are one", async () => {
     const [searched] = merged(before, after, 0).children();
     await searched!.load(0.9);
     expect(searched!.children().map((item) => item.value)).toEqual([60, 30]);
+});
+
+test("what changed of a time has the digits that are known", () => {
+    const time = { name: "mapping", title: "mapping", unit: "ns", over: null } as Metric;
+    const errors = new Errors({ values: { mapping: 40e6 }, intervals: { mapping: [32e6, 48e6] } }, [time]);
+    // Each side is a fifth off.
+    expect(changeInWords({ before: 2_123_456, after: 6_345_678 }, time, errors)).toBe("2.1 ms before, 6.3 ms after: +4.2 ± 1.3 ms mapping, 200 % of 2.1 ms");
+    const bytes = { name: "bytes", title: "bytes", unit: "bytes", over: null } as Metric;
+    expect(changeInWords({ before: 1024, after: 2048 }, bytes, errors)).toBe("1.00 KiB before, 2.00 KiB after: +1.00 KiB bytes, 100 % of 1.00 KiB");
 });

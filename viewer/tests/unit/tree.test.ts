@@ -57,11 +57,16 @@ test("what a function calls, and who calls it, counts its outermost calls", () =
     expect([callers.valueOf(metric("freed")), callers.children()[0]!.valueOf(metric("life", "freed"))]).toEqual([4, 10]);
     expect(shown(treeOf(profile(), metric("n"), false, "nobody()"))).toEqual(["all", 0]);
     expect(shown(treeOf(profile(), metric("n"), true, "nobody()"))).toEqual(["all", 0]);
-    // The panel of a function asks for it without parameters: functions of one name are one.
+    // Without parameters, all functions of one name are meant; with them, one.
     expect(shown(treeOf(profile(), metric("n"), true, "a"))).toEqual(shown(callers));
     const overloaded = profile();
     overloaded.frames[2]!.qualified = "a";
-    expect(shown(treeOf(overloaded, metric("n"), false, "b()"))).toEqual(["all", 9, ["a", 6, ["c", 6]], ["b", 3, ["a", 2, ["c", 1]]]]);
+    expect(shown(treeOf(overloaded, metric("n"), false, "a"))).toEqual(["all", 9, ["a", 6, ["c", 6]], ["b", 3, ["a", 2, ["c", 1]]]]);
+    expect(shown(treeOf(overloaded, metric("n"), false, "a()"))).toEqual(["all", 8, ["a", 8, ["c", 7]]]);
+    const twins = profile();
+    twins.frames.forEach((frame, at) => Object.assign(frame, { uniqueModule: at === 2 ? "/lib/b.so" : "app" }));
+    expect(shown(treeOf(twins, metric("n"), false, "b() module:app"))).toEqual(["all", 0]);
+    expect(shown(treeOf(twins, metric("n"), false, "b() module:/lib/b.so"))).toEqual(["all", 3, ["b", 3, ["a", 2, ["c", 1]]]]);
     // A function that calls itself counts once.
     const own = profile();
     own.tree!.frame = Uint32Array.from([0, 1, 2, 4, 2, 2, 4, 0]);

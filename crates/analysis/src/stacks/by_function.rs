@@ -1,7 +1,7 @@
 //! Which frames names match. Each function is compared once, however many frames it has.
 
 use super::Texts;
-use super::names::{Named, Names};
+use super::names::{Named, Names, NamesOfFrame};
 use crate::library::qualified_name;
 use memtoll_model::{Frame, TextId};
 use rustc_hash::FxHashMap;
@@ -22,8 +22,12 @@ impl<'v> ByFunction<'v> {
             return Named::default();
         }
         *self.known.entry((frame.function, frame.module)).or_insert_with(|| {
+            let names_of_frame = NamesOfFrame {
+                functions: [texts.function, qualified_name(texts.function)],
+                paths: [texts.module, texts.shown_module],
+            };
             all.iter().fold(Named::default(), |found, names| {
-                let named = names.of(qualified_name(texts.function), [texts.module, texts.shown_module]);
+                let named = names.of(&names_of_frame);
                 Named { function: found.function || named.function, module: found.module || named.module }
             })
         })

@@ -3,7 +3,7 @@
 use super::by_function::ByFunction;
 use super::names::Names;
 use super::{Texts, View};
-use memtoll_model::{FrameId, Recording, StackId, TextId};
+use memtoll_model::{Frame, FrameId, Recording, StackId, TextId};
 use regex::Regex;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -162,8 +162,10 @@ impl<'a> Calls<'a> {
         Call { caller, chain, part, passes }
     }
 
-    fn function(&self, frame: FrameId) -> TextId {
-        self.recording.frames.frame(frame).function
+    /// A function and its loaded file.
+    fn function(&self, frame: FrameId) -> (TextId, TextId) {
+        let Frame { function, module, .. } = self.recording.frames.frame(frame);
+        (function, module)
     }
 
     /// Whether a call is of the collapsed file whose function called it.

@@ -5,17 +5,48 @@ use regex::Regex;
 use std::fmt;
 use std::str::FromStr;
 
-/// Whose names an expression is compared with, if the text before it says that.
-const KINDS: [(&str, Named); 2] =
-    [("function:", Named { function: true, module: false }), ("module:", Named { function: false, module: true })];
+/// Before an expression that is only compared with names of functions, or of loaded files.
+const FUNCTION: &str = "function:";
+const MODULE: &str = "module:";
 
-/// Functions, without their parameters, and loaded files, whose name one of some expressions matches. Their text has a line for each
-/// expression; `function:` or `module:` before it says that it is only compared with names of functions or files. One with a slash is
-/// compared with paths of files, any other one with their names.
+/// Functions and loaded files whose name one of some expressions matches. Their text has a line for each expression. `function:` or
+/// `module:` before it says that it is only compared with names of functions or files, and `function:a module:b` names functions of
+/// these files. An expression with a slash is compared with paths of files, any other one with their names; one with `\(` is
+/// compared with names of functions with and without their parameters, any other one with those without.
 #[derive(Clone, Debug)]
 pub struct Names {
     text: String,
-    all: Vec<(Named, Regex)>,
+    all: Vec<Expression>,
+}
+
+#[derive(Clone, Debug)]
+enum Expression {
+    Any(Regex),
+    Function(Regex),
+    Module(Regex),
+    FunctionOf(Regex, Regex),
+}
+
+/// A function and its loaded file, by all names that expressions may mean.
+pub(super) struct NamesOfFrame<'t> {
+    /// With its parameters, and without.
+    pub functions: [&'t str; 2],
+    /// The file's own path, and the one that is shown.
+    pub paths: [&'t str; 2],
+}
+
+impl NamesOfFrame<'_> {
+    fn is_function(&self, regex: &Regex) -> bool {
+        let [whole, qualified] = self.functions;
+        regex.is_match(qualified) || regex.as_str().contains(r"\(") && regex.is_match(whole)
+    }
+
+    fn is_module(&self, regex: &Regex) -> bool {
+        match regex.as_str().contains('/') {
+            true => self.paths.iter().any(|path| regex.is_match(path)),
+            false => regex.is_match(last_part(self.paths[1])),
+        }
+    }
 }
 
 /// Which name of a frame matches.
@@ -33,15 +64,17 @@ impl Named {
 }
 
 impl Names {
-    /// `paths` are those of the loaded file: its own, and the one that is shown.
-    pub(super) fn of(&self, function: &str, paths: [&str; 2]) -> Named {
-        let is_file = |regex: &Regex| match regex.as_str().contains('/') {
-            true => paths.iter().any(|path| regex.is_match(path)),
-            false => regex.is_match(last_part(paths[1])),
-        };
-        self.all.iter().fold(Named::default(), |found, (kind, regex)| Named {
-            function: found.function || kind.function && regex.is_match(function),
-            module: found.module || kind.module && is_file(regex),
+    pub(super) fn of(&self, frame: &NamesOfFrame) -> Named {
+        self.all.iter().fold(Named::default(), |found, expression| {
+            let (function, module) = match expression {
+                Expression::Any(regex) => (frame.is_function(regex), frame.is_module(regex)),
+                Expression::Function(regex) => (frame.is_function(regex), false),
+                Expression::Module(regex) => (false, frame.is_module(regex)),
+                Expression::FunctionOf(function, module) => {
+                    (frame.is_function(function) && frame.is_module(module), false)
+                }
+            };
+            Named { function: found.function || function, module: found.module || module }
         })
     }
 }
@@ -51,9 +84,14 @@ impl FromStr for Names {
 
     fn from_str(text: &str) -> Result<Names, regex::Error> {
         let of = |line: &str| {
-            let kind = KINDS.iter().find_map(|(prefix, kind)| Some((*kind, line.strip_prefix(prefix)?)));
-            let (kind, pattern) = kind.unwrap_or((Named { function: true, module: true }, line));
-            Ok((kind, Regex::new(pattern)?))
+            let function = line.strip_prefix(FUNCTION);
+            let parts = function.and_then(|rest| rest.rsplit_once(&format!(" {MODULE}")));
+            Ok(match (parts, function, line.strip_prefix(MODULE)) {
+                (Some((function, module)), ..) => Expression::FunctionOf(Regex::new(function)?, Regex::new(module)?),
+                (_, Some(function), _) => Expression::Function(Regex::new(function)?),
+                (.., Some(module)) => Expression::Module(Regex::new(module)?),
+                _ => Expression::Any(Regex::new(line)?),
+            })
         };
         Ok(Names { text: text.to_owned(), all: text.split('\n').map(of).collect::<Result<_, _>>()? })
     }
@@ -61,7 +99,7 @@ impl FromStr for Names {
 
 impl From<Regex> for Names {
     fn from(regex: Regex) -> Names {
-        Names { text: regex.to_string(), all: vec![(Named { function: true, module: true }, regex)] }
+        Names { text: regex.to_string(), all: vec![Expression::Any(regex)] }
     }
 }
 
@@ -74,11 +112,13 @@ impl fmt::Display for Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::qualified_name;
 
     #[test]
     fn an_expression_names_functions_files_or_both() {
         let found = |names: &str, function: &str, module: &str| {
-            let Named { function, module } = names.parse::<Names>().unwrap().of(function, [module; 2]);
+            let frame = NamesOfFrame { functions: [function, qualified_name(function)], paths: [module; 2] };
+            let Named { function, module } = names.parse::<Names>().unwrap().of(&frame);
             [function, module]
         };
         assert_eq!(found("^sort$", "sort", "sort"), [true, true]);
@@ -91,6 +131,17 @@ mod tests {
         assert_eq!(found("module:^/lib/a/", "f", "/lib/b/libz.so"), [false, false]);
         assert_eq!(found("^libz", "f", "/lib/b/libz.so"), [false, true]);
         assert_eq!(found("lib", "f", "/lib/b/z.so"), [false, false]);
+        assert_eq!(found("function:^f$ module:^/lib/a/", "f", "/lib/a/libz.so"), [true, false]);
+        assert_eq!(found("function:^f$ module:^/lib/a/", "f", "/lib/b/libz.so"), [false, false]);
+        assert_eq!(found("function:^f$ module:^/lib/a/", "g", "/lib/a/libz.so"), [false, false]);
+        assert_eq!(found(r"function:^void f<int>\(int\)$", "void f<int>(int)", "app"), [true, false]);
+        assert_eq!(found(r"function:^void f<int>\(int\)$", "void f<int>(long)", "app"), [false, false]);
+        assert_eq!(found("function:int", "f(int)", "app"), [false, false]);
+        assert_eq!(
+            found(r"function:^\(anonymous namespace\)::f$", "(anonymous namespace)::f(int)", "app"),
+            [true, false]
+        );
+        assert!("function:f module:(".parse::<Names>().is_err());
         assert!("function:(".parse::<Names>().is_err());
         assert_eq!("function:a|b".parse::<Names>().unwrap().to_string(), "function:a|b");
     }

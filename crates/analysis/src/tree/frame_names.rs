@@ -1,6 +1,6 @@
 //! What frames are called, each looked at once; and groups, which follow them.
 
-use crate::library::qualified_name;
+use crate::one_function::OneFunction;
 use crate::stable_key::Key;
 use memtoll_model::{FrameId, Frames};
 
@@ -8,7 +8,7 @@ use memtoll_model::{FrameId, Frames};
 pub(super) struct FrameNames<'a> {
     frames: &'a Frames,
     /// The function that is asked for.
-    function: Option<&'a str>,
+    function: Option<OneFunction<'a>>,
     keys: Vec<Option<Key>>,
     /// Whether frames are of the function.
     are_of_it: Vec<Option<bool>>,
@@ -20,7 +20,13 @@ impl<'a> FrameNames<'a> {
     /// Of a recording's frames.
     pub fn new(frames: &'a Frames, function: Option<&'a str>) -> FrameNames<'a> {
         let are_of_it = vec![None; if function.is_some() { frames.len() } else { 0 }];
-        FrameNames { frames, function, keys: vec![None; frames.len()], are_of_it, labels: Vec::new() }
+        FrameNames {
+            frames,
+            function: function.map(OneFunction::from),
+            keys: vec![None; frames.len()],
+            are_of_it,
+            labels: Vec::new(),
+        }
     }
 
     /// The same, with groups of these names.
@@ -54,7 +60,6 @@ impl<'a> FrameNames<'a> {
 
     pub fn is_of_function(&mut self, frame: FrameId) -> bool {
         let Some(function) = self.function else { return false };
-        let name = |frame: FrameId| qualified_name(self.frames.text(self.frames.frame(frame).function));
-        *self.are_of_it[frame.index()].get_or_insert_with(|| name(frame) == function)
+        *self.are_of_it[frame.index()].get_or_insert_with(|| function.is(self.frames, frame))
     }
 }

@@ -8,6 +8,7 @@ use crate::fitted_text::fit;
 use crate::keys::Action;
 use crate::scrolled_rows::Cursor;
 use memtoll_analysis::lanes;
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::thread_filter::thread_name;
 use memtoll_model::Recording;
 use memtoll_query::Shown as Found;
@@ -15,6 +16,7 @@ use memtoll_query::lanes::Lane;
 use memtoll_text::{format, visible};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use rustc_hash::FxHashMap;
 
 /// Columns of a thread's name.
 const NAME: usize = 22;
@@ -27,7 +29,9 @@ pub struct ThreadsView {
 impl ThreadsView {
     pub fn draw(&mut self, shown: &Shown, mut pane: Pane) {
         let Some((answer, _)) = shown.answer(&shown.state.lanes(), &mut pane) else { return };
-        let Found::Lanes(found) = &answer.shown else { return };
+        let Some((priced, _)) = shown.answer(&shown.state.costs_of_threads(), &mut pane) else { return };
+        let (Found::Lanes(found), Found::Table(costs)) = (&answer.shown, &priced.shown) else { return };
+        let whole = |metric| priced.totals.as_ref()?.figures.estimate(metric);
         let recording = answer.basis.recording;
         let all = found.lanes.iter().zip(&found.found.lanes);
         let named = all.map(|(lane, of)| (name(recording, lane, of), lane, of));
@@ -64,12 +68,23 @@ impl ThreadsView {
                 pane.restyle(0, line, NAME - 1, CURSOR);
             }
         }
-        let of = |(_, lane, shares): &(String, &Lane, &lanes::Lane)| ThreadSums::of(lane, shares, found.interval_ns);
-        let Some(all) = lanes.iter().map(of).reduce(ThreadSums::plus) else { return };
+        let allocator: FxHashMap<_, _> = costs
+            .sites
+            .iter()
+            .filter_map(|row| {
+                Some(((row.row.of?.image, row.row.of?.thread?), row.figures.estimate(Metric::Allocator)?))
+            })
+            .collect();
+        let of = |(_, lane, shares): &(String, &Lane, &lanes::Lane)| {
+            let allocator = allocator.get(&(shares.image, shares.thread)).copied().unwrap_or_default();
+            ThreadSums::of(lane, (shares, found.interval_ns), allocator, &whole)
+        };
+        let sums: Vec<ThreadSums> = lanes.iter().map(of).collect();
+        let all = ThreadSums::of_all(&sums, &whole);
         let found = if shown.state.search.is_empty() { "" } else { " found" };
         let threads = format!("{}{found}", format::counted(lanes.len() as u64, "thread"));
         let chosen = &lanes[self.cursor.at];
-        let rows = [(chosen.0.as_str(), of(chosen)), (threads.as_str(), all)];
+        let rows = [(chosen.0.as_str(), sums[self.cursor.at]), (threads.as_str(), all)];
         ThreadSums::draw(&rows, NAME - 2, &mut pane.part(sums_at, ThreadSums::LINES));
     }
 

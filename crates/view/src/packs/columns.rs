@@ -51,7 +51,7 @@ columns! {
         function,
         /// Name with parameters and all template arguments.
         full,
-        /// Name without parameters, with all template arguments: what [`memtoll_analysis::stacks::Cuts`] compare.
+        /// Name without parameters, with all template arguments.
         qualified,
         /// What to write behind the name of one of several functions that share it: parameters, or what else tells it apart.
         parameters,
@@ -63,6 +63,8 @@ columns! {
         module,
         /// What tells its loaded file from the others: its name or, if several have that name, its path.
         unique_module,
+        /// 1: other loaded files have a function of its name; else 0.
+        shared,
         /// 1: no unwind tables, so that the caller is less sure; else 0.
         without_tables,
     }
