@@ -1,17 +1,18 @@
-// Ways in which live bytes grow, for about a millisecond a step. Argument: which.
+// Ways in which live bytes grow, with a pause after each step. Argument: which.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #ifndef STEPS
 #define STEPS 2000
+#define PAUSE 1000000 /* ns */
 #endif
 enum { kSteps = STEPS, kRequests = 1200 };
 
 static void* kept[kSteps];
 
-static void pause_a_millisecond(void) {
-    const struct timespec time = {0, 1000000};
+static void pause_between_steps(void) {
+    const struct timespec time = {0, PAUSE};
     nanosleep(&time, NULL);
 }
 
@@ -46,7 +47,7 @@ int main(int argc, char** argv) {
             if (i % 400 == 0) for (int k = 0; k < 300; k++) kept[k] = burst();
             if (i % 400 == 200) for (int k = 0; k < 300; k++) free(kept[k]);
         }
-        pause_a_millisecond();
+        pause_between_steps();
     }
     return 0;
 }

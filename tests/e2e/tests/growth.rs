@@ -52,7 +52,7 @@ fn sessions_that_are_forgotten_are_found() {
 /// A process that is over at once only builds what it works with, however long others run.
 #[test]
 fn short_processes_of_a_long_run_do_not_grow() {
-    let short = program_with("grows.c", &["-DSTEPS=400"]);
+    let short = program_with("grows.c", &["-DSTEPS=400", "-DPAUSE=300000"]);
     let recording = Target::new("/bin/sh").args(["-c", &format!("{} leak; sleep 1", short.display())]).record_alone();
     let findings = json(&recording, &[]);
     assert!(!findings["findings"].as_array().unwrap().iter().any(grows), "{}", findings["findings"]);
