@@ -109,6 +109,16 @@ pub fn waits(time: f64) -> Estimate {
     Estimate::within(time, WAITING_ERR, WAITING_ERR)
 }
 
+/// How far sums of prices of page faults are off, beside by chance.
+pub struct PriceErrors {
+    /// What is 1 ns by these prices.
+    pub each: Estimate,
+    /// The same of huge pages.
+    pub huge: Estimate,
+    /// What may be missing, ns.
+    pub missing: f64,
+}
+
 /// What the kernel's records that were lost may have been about.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lost {
@@ -339,6 +349,16 @@ impl Tariff {
     /// How the allocator's time was divided among sites: [`AllocatorTime::division`].
     pub fn allocator_division(&self) -> Option<(f64, f64)> {
         self.allocator_time.division()
+    }
+
+    /// How far a metric is off that is a sum of prices of page faults; `None`: it is none.
+    pub fn price_errors(&self, metric: Metric) -> Option<PriceErrors> {
+        let huge = self.faults.huge.scaled(1.0 / self.faults.huge.value.max(1e-9));
+        match metric {
+            Metric::FaultTime => Some(PriceErrors { each: self.seen_faults(1.0), huge, missing: self.lost.faults }),
+            Metric::Zeroing => Some(PriceErrors { each: self.zeroing_of(1.0), huge, missing: 0.0 }),
+            _ => None,
+        }
     }
 
     /// What they waited, ns. Spans of which a record was lost are missing, and as long as others.

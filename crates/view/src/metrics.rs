@@ -4,9 +4,10 @@ use crate::changes::shown_quantities;
 use crate::pack::Pack;
 use crate::packs;
 use memtoll_analysis::diff::Quantity;
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::metric::{About, Metric, Place, Seen, Sees, Together, all_in, number_in};
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tariff::{PriceErrors, Tariff};
 use memtoll_analysis::titles::Titles;
 use memtoll_text::format::Unit;
 use serde_json::{Value, json};
@@ -36,6 +37,8 @@ enum Basis {
     Inside,
     /// By how much parts come out at more than the calls took.
     Overdrawn,
+    /// The part of page faults that is of huge pages.
+    Huge,
 }
 
 impl Basis {
@@ -44,6 +47,7 @@ impl Basis {
             Basis::Variance => "variance",
             Basis::Inside => "inside",
             Basis::Overdrawn => "overdrawn",
+            Basis::Huge => "huge",
         }
     }
 }
@@ -53,7 +57,7 @@ const fn has(metric: Metric, basis: Basis) -> bool {
     match basis {
         Basis::Variance => matches!(metric.about().seen, Seen::Faults) && !matches!(metric, Metric::Cost),
         Basis::Inside => matches!(metric, Metric::Allocator),
-        Basis::Overdrawn => matches!(metric, Metric::FaultTime),
+        Basis::Overdrawn | Basis::Huge => matches!(metric, Metric::FaultTime),
     }
 }
 
@@ -71,7 +75,7 @@ const BASES: [(usize, Basis); how_many_bases()] = {
     all
 };
 
-const KINDS: [Basis; 3] = [Basis::Variance, Basis::Inside, Basis::Overdrawn];
+const KINDS: [Basis; 4] = [Basis::Variance, Basis::Inside, Basis::Overdrawn, Basis::Huge];
 
 const fn how_many_bases() -> usize {
     let (mut number, mut index) = (0, 0);
@@ -114,6 +118,7 @@ pub fn value_at(place: usize, of: &Priced, tariff: &Tariff) -> f64 {
             Basis::Variance => tariff.variance(SHOWN[*column], of),
             Basis::Inside => tariff.allocator_inside(of),
             Basis::Overdrawn => of.overdrawn_ns.0 as f64,
+            Basis::Huge => tariff.huge_faults(of).value,
         };
     }
     let (blocks, sees) = (of.blocks(), tariff.sees());
@@ -220,6 +225,8 @@ pub fn describe(tariff: &Tariff, has_looks: bool) -> Value {
     let one = |&metric: &Metric| {
         let about = metric.about();
         let divided = tariff.allocator_division().filter(|_| metric == Metric::Allocator);
+        let errors = tariff.price_errors(metric);
+        let beside = |of: Estimate| json!([of.value - of.low, of.high - of.value]);
         let compared = shown_quantities().find(|quantity| quantity.metric() == metric);
         json!({
             "name": about.name,
@@ -234,6 +241,9 @@ pub fn describe(tariff: &Tariff, has_looks: bool) -> Value {
             "over": metric.over().map(|over| over.about().name),
             "compared": compared.is_some(),
             "divided": divided.map(|(total, error)| json!({ "total": total, "error": error })),
+            "prices": errors.map(|PriceErrors { each, huge, missing }| {
+                json!({ "each": beside(each), "huge": beside(huge), "missing": missing })
+            }),
             "resolves": compared.and_then(Quantity::resolves),
         })
     };

@@ -32,6 +32,9 @@ export interface Metric {
     resolves: [share: number, least: number] | null;
     /** What was divided among call sites: the total, and how far a small part may be off by that, as a share of the part; null: it was not. */
     divided?: { total: number; error: number } | null;
+    /** How far 1 ns of it is off below and above by the prices of page faults, that of huge pages, and what may be missing, ns; null: it has no
+     * such prices. */
+    prices?: { each: [below: number, above: number]; huge: [below: number, above: number]; missing: number } | null;
 }
 
 /** The column of a metric in a table that is copied. */
@@ -129,8 +132,9 @@ export function frameOf(profile: Profile, number: number): Frame | null {
 }
 
 /** What says how far a metric's numbers are off, and adds up as these do: crates/view/src/metrics.rs. */
-const BASES = ["variance", "inside", "overdrawn"] as const;
-export const basisOf = (metric: Metric, basis: (typeof BASES)[number]): Metric => ({ ...metric, name: `${metric.name}.${basis}` });
+const BASES = ["variance", "inside", "overdrawn", "huge"] as const;
+export type Basis = (typeof BASES)[number];
+export const basisOf = (metric: Metric, basis: Basis): Metric => ({ ...metric, name: `${metric.name}.${basis}` });
 
 /** The metrics, and what says how far they are off, where the packs have that. */
 export function withBases<D extends Declared>(packs: Pack<D>[], family: D["family"], metrics: Metric[]): Metric[] {

@@ -1,6 +1,6 @@
 // How far the numbers of a part of the whole are off: of a row, a branch, a span of time.
 
-import { basisOf, type Metric } from "./answer";
+import { basisOf, type Basis, type Metric } from "./answer";
 import { byChance, inRow } from "./format";
 import type { Estimated, Totals } from "./packs";
 
@@ -39,6 +39,12 @@ export function partOf(whole: Estimated, value: number, divided: Metric["divided
     const rest = (ns: number) => (divided ? Math.max(0, 1 - Math.abs(ns) / divided.total) : 1);
     const dividing = divided ? divided.error * Math.abs(value) * Math.sqrt(Math.max(0, rest(value) ** 2 - rest(whole.value) ** 2)) : 0;
     return together([{ value, low: value - share * (whole.value - whole.low), high: value + share * (whole.high - whole.value) }, around0(dividing), around0(rest(value) * inside)]);
+}
+
+/** `huge`: what of it huge pages took. Their price is known by itself. As `Tariff::faults_of` has it. */
+function pricedBy({ each, huge: ofHuge, missing }: NonNullable<Metric["prices"]>, value: number, huge: number): Estimated {
+    const others = Math.abs(value - huge);
+    return together([{ value, low: value - others * each[0], high: value + others * each[1] }, { value: 0, low: -huge * ofHuge[0], high: huge * ofHuge[1] }, { value: 0, low: 0, high: missing }]);
 }
 
 const around0 = (error: number): Estimated => ({ value: 0, low: -error, high: error });
@@ -88,17 +94,18 @@ export class Errors {
             const [low, high] = byChance(value, has(basisOf(metric, "variance")) ?? 0);
             return { value, low, high };
         }
-        const basis = (name: "variance" | "inside" | "overdrawn") => has(basisOf(metric, name)) ?? 0;
+        const basis = (name: Basis) => has(basisOf(metric, name)) ?? 0;
+        const [least, most] = byChance(value, basis("variance"));
+        const chance = { value: 0, low: least - value, high: most - value };
         if (metric.name !== "cost") {
-            const part = partOf(this.whole(metric), value, metric.divided, basis("inside"));
-            const [low, high] = byChance(value, basis("variance"));
-            return { ...together([part, { value: 0, low: low - value, high: high - value }, { value: 0, low: -basis("overdrawn"), high: 0 }]), value };
+            const isKnown = metric.prices && has(metric) !== null;
+            const part = isKnown ? pricedBy(metric.prices!, value, basis("huge")) : partOf(this.whole(metric), value, metric.divided, basis("inside"));
+            return { ...together([part, chance, { value: 0, low: -basis("overdrawn"), high: 0 }]), value };
         }
         const share = value / (this.whole(metric).value || 1);
         const parts = PARTS_OF_COST.flatMap((name) => this.metrics.get(name) ?? []).map((one) => this.around(one, has(one) ?? share * this.whole(one).value, has));
         // A cost alone is off by chance as its faults are.
-        const [least, most] = byChance(value, basis("variance"));
-        const { value: sum, low, high } = together([...parts, { value: 0, low: least - value, high: most - value }]);
+        const { value: sum, low, high } = together([...parts, chance]);
         return { value, low: value - (sum - low), high: value + (high - sum) };
     }
 }

@@ -36,6 +36,19 @@ test("a cost errs as its parts do by themselves, and where a pack lacks these, a
     expect(inRow(errors.of(cost, has({ cost: 13e6 }))!, "ns")).toBe("13 ms");
 });
 
+test("page faults err by their prices, those of huge pages by their own, beside by chance", () => {
+    const faults = metric("fault-time", { prices: { each: [0.3, 0.2], huge: [0.05, 0.1], missing: 1e6 } });
+    const all = new Errors({ values: { "fault-time": 100e6 }, intervals: { "fault-time": [90e6, 130e6] } }, [faults]);
+    const of = (values: Record<string, number>) => all.of(faults, has(values))!;
+    const plain = of({ "fault-time": 10e6 });
+    expect([plain.low, plain.high]).toEqual([7e6, 10e6 + Math.hypot(2e6, 1e6)]);
+    // crates/analysis/src/tariff.rs, faults_within.
+    const huge = of({ "fault-time": 10e6, "fault-time.huge": 8e6, "fault-time.overdrawn": 3e6 });
+    expect([huge.low, huge.high].map(Math.round)).toEqual([10e6 - Math.hypot(0.6e6, 0.4e6, 3e6), 10e6 + Math.hypot(0.4e6, 0.8e6, 1e6)].map(Math.round));
+    // Where only the number is known, it is made of both as the whole is.
+    expect(inRow(all.alone(faults, 100e6), "ns")).toBe(inRow({ value: 100e6, low: 90e6, high: 130e6 }, "ns"));
+});
+
 test("what is counted is exact, and what was sampled errs by chance", () => {
     const faults = metric("faults", { unit: "count" });
     expect(inRow(errors.of(faults, has({ faults: 417 }))!, "count")).toBe("417");
