@@ -54,8 +54,12 @@ impl Identity {
     /// What a process that began as this one shows instead, if it does and still runs this program.
     pub fn title_of(&self, pid: u32) -> Option<String> {
         let title = self.title(&proc_files::command(pid), &proc_files::kernel_name(pid));
-        // Read last: a process that executes another file in between shows that file's command line.
-        title.filter(|_| without_mark(&proc_files::executable(pid)) == without_mark(&self.executable))
+        title.filter(|_| {
+            // Read last: a process that executes another file in between shows that file's command line. One that has ended
+            // meanwhile shows no file.
+            let executable = proc_files::executable(pid);
+            executable.is_empty() || without_mark(&executable) == without_mark(&self.executable)
+        })
     }
 
     fn title(&self, command: &[String], kernels: &str) -> Option<String> {

@@ -292,7 +292,7 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
     let mut target = target::Target::start(&options.command, library.as_deref(), limits, attention, watch)
         .map_err(|why| recordable_program::not_started(&program, why))
         .map_err(|source| Error::Program { program: name.display().to_string(), source })
-        .inspect_err(|error| describe_shortage(&run, options.version, error))?;
+        .inspect_err(|error| leave_nothing_or_why(&run, options.version, error))?;
     tell(Live(run.clone()));
     let progress = Progress::start(options.progress, run.clone());
     let waited = target.wait(&run);
@@ -381,11 +381,14 @@ fn refused(run: &Run, why: &dyn std::fmt::Display) {
     run.note(Note { time: 0, text, missing: false });
 }
 
-/// The file, too, says why nothing is recorded.
-fn describe_shortage(run: &Run, version: &str, error: &Error) {
-    if let Some(shortage) = error.shortage() {
-        run.note(Note { time: 0, text: format!("nothing was recorded: memtoll needs {shortage}"), missing: true });
-        finish(run, version, |_| {});
+/// The program did not start. Where memtoll lacked something, the file, too, says what; otherwise, there is nothing to keep.
+fn leave_nothing_or_why(run: &Run, version: &str, error: &Error) {
+    match error.shortage() {
+        Some(shortage) => {
+            run.note(Note { time: 0, text: format!("nothing was recorded: memtoll needs {shortage}"), missing: true });
+            finish(run, version, |_| {});
+        }
+        None => run.output.discard(),
     }
 }
 

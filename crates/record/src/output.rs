@@ -204,6 +204,13 @@ impl Output {
         !has_name(writer.sink_mut(), &self.path)
     }
 
+    /// Nothing was recorded: takes the file away again, if it is one and still has its name.
+    pub fn discard(&self) {
+        if self.path.is_file() && !self.is_lost() {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+
     /// Bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)

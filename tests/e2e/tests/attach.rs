@@ -297,11 +297,14 @@ fn another_depth_of_stacks_is_recorded_as_asked() {
 fn attach_again_and_again(pid: u32) {
     let folder = scratch();
     for round in 0..ROUNDS {
-        let file = folder.path().join(format!("{round}.memtoll"));
-        let outcome: Outcome = run(attach(pid, &file, &["--for", "100ms"]));
-        assert_eq!(outcome.status.code(), Some(0), "round {round}: {outcome:?}");
-        let found = report(&file);
-        assert!(found.totals.metrics.new_blocks > 0, "round {round}: {outcome:?}");
+        let calls = |length: &str| {
+            let file = folder.path().join(format!("{round}.{length}.memtoll"));
+            let outcome: Outcome = run(attach(pid, &file, &["--for", length]));
+            assert_eq!(outcome.status.code(), Some(0), "round {round}: {outcome:?}");
+            report(&file).totals.metrics.new_blocks
+        };
+        // A busy machine may give the process no time for as long as the first one.
+        assert!(calls("100ms") > 0 || calls("2s") > 0, "round {round}");
     }
 }
 

@@ -66,6 +66,16 @@ fn a_first_budget_limits_no_times_of_a_short_program() {
     }
 }
 
+#[test]
+fn what_has_no_name_gets_no_limit() {
+    let recording = Target::new(program_with("tiny.c", &["-O2", "-s"])).arg("7").record();
+    let mut command = Command::new(memtoll());
+    command.arg("budget").arg(&recording.file);
+    let text = run(command).stdout;
+    assert!(!text.lines().any(|line| line.starts_with("[function.") && line.contains("+0x")), "{text}");
+    assert!(text.contains(" has no name: the next build has another function there"), "{text}");
+}
+
 /// A wrapper of malloc breaks no limit: its callers do. It can be limited by its own name all the same.
 #[test]
 fn callers_of_wrappers_have_the_limits() {

@@ -154,3 +154,17 @@ fn a_script_is_recorded_as_its_interpreter() {
     assert_eq!(recording.outcome.status.code(), Some(3));
     assert_eq!(recording.report().new_blocks("work"), 42);
 }
+
+#[test]
+fn a_program_that_cannot_start_leaves_no_recording() {
+    let directory = memtoll_e2e::scratch();
+    let [text, script, file] = ["text", "script", "run.memtoll"].map(|name| directory.path().join(name));
+    std::fs::write(&text, "#!/no/such/interpreter\n").unwrap();
+    install(&text, &script);
+    let mut command = Command::new(memtoll());
+    command.arg("record").arg("-o").arg(&file).arg("--").arg(&script);
+    let outcome = run(command);
+    assert_eq!(outcome.status.code(), Some(127), "{outcome:?}");
+    assert!(outcome.stderr.contains("/no/such/interpreter, which is not there"), "{outcome:?}");
+    assert!(!file.exists());
+}

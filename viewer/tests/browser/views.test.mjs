@@ -79,7 +79,8 @@ test("numbers of what was sampled have the digits that are known, as in the repo
         assert.match(await fact.getAttribute("title"), /^[\d,]+ ± [\d,]+$/);
         for (const view of ["lines", "tree"]) {
             await show(page, `view=${view}&metric=faults${view === "tree" ? "&reversed=1" : ""}`);
-            const row = page.locator('main [role="row"]').filter({ hasText: "touch_all" }).first();
+            const row = page.getByRole(view === "tree" ? "treegrid" : "table").locator('[role="row"]').filter({ hasText: "touch_all" }).first();
+            await row.locator(".number").first().waitFor();
             const cells = await row.locator(".number").evaluateAll((all) => all.map((cell) => [cell.querySelector(".text")?.textContent, cell.title]));
             const sampled = cells.filter(([, title]) => / ± /.test(title));
             assert.ok(sampled.some(([text]) => text === known), `${view}: ${known}: ${JSON.stringify(cells)}`);
