@@ -10,7 +10,10 @@ export async function tracer(page) {
         const complete = new Promise((resolve) => session.once("Tracing.tracingComplete", resolve));
         await session.send("Tracing.end");
         await complete;
-        const mains = new Set(events.filter((one) => one.args?.name === "CrRendererMain").map((one) => `${one.pid}/${one.tid}`));
+        // The browser has pages of its own, in processes of their own.
+        const frames = events.flatMap(({ name, args }) => (name === "TracingStartedInBrowser" ? args.data.frames : name === "FrameCommittedInBrowser" ? [args.data] : []));
+        const own = new Set(frames.filter(({ url }) => url.startsWith("http:")).map(({ processId }) => processId));
+        const mains = new Set(events.filter((one) => one.args?.name === "CrRendererMain" && own.has(one.pid)).map((one) => `${one.pid}/${one.tid}`));
         const tasks = events.filter((one) => one.name === "RunTask" && mains.has(`${one.pid}/${one.tid}`));
         const [wall, cpu] = ["dur", "tdur"].map((time) => Math.max(0, ...tasks.map((task) => task[time] ?? 0)) / 1000);
         events = [];
