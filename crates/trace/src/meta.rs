@@ -222,7 +222,7 @@ pub struct ImageEnd {
     pub kernel: KernelStats,
 }
 
-/// Why the pages were not seen at the end of an image, of which [`ImageEnd::look_missed`] is true.
+/// Why [`ImageEnd::look_missed`] is set.
 pub const LOOK_MISSED: &str = "it waited 3 s at its end for memtoll, which did not answer";
 
 /// Counts of the recorder's own work in an image.
