@@ -353,10 +353,15 @@ impl Tariff {
 
     /// How far a metric is off that is a sum of prices of page faults; `None`: it is none.
     pub fn price_errors(&self, metric: Metric) -> Option<PriceErrors> {
-        let huge = self.faults.huge.scaled(1.0 / self.faults.huge.value.max(1e-9));
         match metric {
-            Metric::FaultTime => Some(PriceErrors { each: self.seen_faults(1.0), huge, missing: self.lost.faults }),
-            Metric::Zeroing => Some(PriceErrors { each: self.zeroing_of(1.0), huge, missing: 0.0 }),
+            Metric::FaultTime => {
+                let huge = self.faults.huge.scaled(1.0 / self.faults.huge.value.max(1e-9));
+                Some(PriceErrors { each: self.seen_faults(1.0), huge, missing: self.lost.faults })
+            }
+            Metric::Zeroing => {
+                let each = self.zeroing_of(1.0);
+                Some(PriceErrors { each, huge: each, missing: 0.0 })
+            }
             _ => None,
         }
     }

@@ -74,7 +74,7 @@ impl Identity {
     }
 }
 
-/// The path of an executable, without what the kernel writes behind that of a deleted one.
+/// An executable's path without the mark ` (deleted)`, which the kernel adds when the file is gone.
 fn without_mark(executable: &str) -> &str {
     executable.strip_suffix(" (deleted)").unwrap_or(executable)
 }
