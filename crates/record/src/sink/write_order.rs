@@ -357,22 +357,32 @@ impl Sink {
     }
 }
 
-/// Where loaded files are in memory, by the numbers of modules.
-struct InFiles(FxHashMap<u16, u64>);
+/// Where loaded files are in memory, by the numbers of modules: they are small.
+struct InFiles(Vec<Option<u64>>);
 
 impl InFiles {
     fn of(modules: &[Module]) -> InFiles {
-        InFiles(modules.iter().map(|module| (module.number, module.bias)).collect())
+        let mut biases = Vec::new();
+        for module in modules {
+            let number = usize::from(module.number);
+            biases.resize(biases.len().max(number + 1), None);
+            biases[number] = Some(module.bias);
+        }
+        InFiles(biases)
     }
 
     fn know(&self, node: &Node) -> bool {
-        node.module == 0 || self.0.contains_key(&node.module)
+        node.module == 0 || self.bias(node).is_some()
+    }
+
+    fn bias(&self, node: &Node) -> Option<u64> {
+        self.0.get(usize::from(node.module)).copied().flatten()
     }
 
     /// A node's address in memory becomes that in its file.
     fn place(&self, node: &mut Node) {
-        match self.0.get(&node.module) {
-            Some(bias) => node.address = node.address.wrapping_sub(*bias),
+        match self.bias(node) {
+            Some(bias) => node.address = node.address.wrapping_sub(bias),
             None => node.module = 0,
         }
     }
