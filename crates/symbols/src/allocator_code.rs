@@ -19,6 +19,7 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 use rustc_hash::FxHashMap;
 
 use crate::address_ranges::merged;
+use crate::own_allocator::C_LIBRARY;
 use crate::symbol_table::{code_sections, without_version};
 
 /// Libraries that are allocators. Others are known by what they export.
@@ -93,7 +94,7 @@ impl AllocatorCode {
     pub(crate) fn of(file: &object::File<'_>, symbols: Option<&object::File<'_>>, name: &str) -> AllocatorCode {
         let exported = functions(file, file.dynamic_symbols());
         let named = |functions: &[Function<'_>], name: &str| functions.iter().any(|function| function.name == name);
-        let is_c_library = |functions: &[Function<'_>]| named(functions, "__libc_start_main");
+        let is_c_library = |functions: &[Function<'_>]| named(functions, C_LIBRARY);
         let is_library = named(&exported, "malloc")
             && !named(&exported, "main")
             && !is_c_library(&exported)
@@ -115,7 +116,7 @@ impl AllocatorCode {
             merged(addresses.iter().flat_map(|range| in_file(file, range)).collect())
         };
         let maps = |function: &&Function<'_>| {
-            MAPPING.contains(&function.name) || Op::all().any(|op| op.is_mapping() && op.symbol() == function.name)
+            MAPPING.contains(&function.name) || Op::of_symbol(function.name).is_some_and(Op::is_mapping)
         };
         let mapping: Vec<Range<u64>> = exported.iter().filter(maps).map(|own| own.start..own.end).collect();
         AllocatorCode { offsets: offsets(&addresses), mapping: offsets(&merged(mapping)), addresses, is_partial }
@@ -165,9 +166,10 @@ fn functions<'data: 'file, 'file>(
 /// Whether a function of this name is an allocator's.
 pub(crate) fn allocates(name: &str) -> bool {
     let name = name.strip_prefix(GLIBC).unwrap_or(name);
-    let interposed = Op::all()
-        .any(|op| !op.is_pooled() && matches!(op.effect(), Effect::Acquire | Effect::Release) && op.symbol() == name);
-    interposed || OTHERS.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    let interposed = |op: Op| !op.is_pooled() && matches!(op.effect(), Effect::Acquire | Effect::Release);
+    Op::of_symbol(name).is_some_and(interposed)
+        || OTHERS.contains(&name)
+        || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether this is what a file exports above all.

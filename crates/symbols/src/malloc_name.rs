@@ -1,6 +1,6 @@
 //! What people call the `malloc` that a library exports: a C library with its version, a known allocator, or the library's own.
 
-use crate::own_allocator::OwnAllocator;
+use crate::own_allocator::InFile;
 use crate::symbol_table::without_version;
 use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 
@@ -8,24 +8,21 @@ use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
 const GLIBC_BANNER: &[u8] = b"GNU C Library ";
 const GLIBC_VERSION: &[u8] = b" release version ";
 
-/// The name of the `malloc` that a file exports; nothing if it exports none. `own`: the allocators inside the file.
-pub(crate) fn find(file: &object::File<'_>, own: &[OwnAllocator]) -> Option<String> {
-    let exports = |name: &str| {
-        let is_it = |symbol: object::Symbol<'_, '_>| {
-            symbol.is_definition() && symbol.name().is_ok_and(|own| without_version(own) == name)
-        };
-        file.dynamic_symbols().any(is_it)
-    };
-    if !(exports("malloc") && exports("free")) {
+/// The name of the `malloc` that a file exports; nothing if it exports none. `found`: what the file is as an allocator.
+pub(crate) fn find(file: &object::File<'_>, found: &InFile) -> Option<String> {
+    if !found.exports_malloc {
         return None;
     }
-    if !exports("__libc_start_main") {
-        let own = own.iter().find(|own| own.is_exported)?;
+    if !found.is_c_library {
+        let own = found.own.iter().find(|own| own.is_exported)?;
         return Some(own.family.name().to_owned());
     }
+    let is_glibc = |symbol: object::Symbol<'_, '_>| {
+        symbol.is_definition() && symbol.name().is_ok_and(|name| without_version(name) == "gnu_get_libc_version")
+    };
     Some(match glibc_version(file) {
         Some(version) => format!("glibc {version}"),
-        None if exports("gnu_get_libc_version") => "glibc".to_owned(),
+        None if file.dynamic_symbols().any(is_glibc) => "glibc".to_owned(),
         None => "musl".to_owned(),
     })
 }

@@ -111,6 +111,8 @@ const FAMILIES: [About; 5] = [
     },
 ];
 
+/// What each C library exports, and nothing else does.
+pub(crate) const C_LIBRARY: &str = "__libc_start_main";
 /// How names within a namespace or class begin: most of a large file's symbols, and no allocator's.
 const NESTED: &str = "_ZN";
 /// What tells jemalloc from all others, behind its prefix.
@@ -178,13 +180,31 @@ impl OwnAllocator {
     }
 }
 
-/// All allocators inside a file. `symbols`: the files that have symbol tables of it, itself included.
-pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> Vec<OwnAllocator> {
+/// What a file is as an allocator.
+pub(crate) struct InFile {
+    /// All allocators inside it.
+    pub own: Vec<OwnAllocator>,
+    /// Whether it exports `malloc` and `free`.
+    pub exports_malloc: bool,
+    pub is_c_library: bool,
+}
+
+/// What a file is as an allocator. `symbols`: the files that have symbol tables of it, itself included.
+pub(crate) fn find(file: &object::File<'_>, symbols: &[&object::File<'_>]) -> InFile {
     let mut functions = Functions::default();
     functions.add(file, file.dynamic_symbols(), true);
-    if functions.exported.contains_key("__libc_start_main") {
-        return Vec::new(); // a C library's malloc is everybody's
-    }
+    let (exports_malloc, is_c_library) = (functions.exports_malloc(), functions.exported.contains_key(C_LIBRARY));
+    // A C library's malloc is everybody's.
+    let own = if is_c_library { Vec::new() } else { inside(functions, file, symbols) };
+    InFile { own, exports_malloc, is_c_library }
+}
+
+/// All allocators inside a file that is no C library.
+fn inside<'data>(
+    mut functions: Functions<'data>,
+    file: &object::File<'data>,
+    symbols: &[&object::File<'data>],
+) -> Vec<OwnAllocator> {
     for file in symbols {
         functions.add(file, file.symbols(), false);
     }
@@ -299,15 +319,18 @@ impl<'data> Functions<'data> {
         about.prefixes.iter().copied().chain(self.all.keys().filter_map(only)).collect()
     }
 
+    fn exports_malloc(&self) -> bool {
+        ["malloc", "free"].iter().all(|name| self.exported.contains_key(name))
+    }
+
     fn of_c(&self) -> Option<OwnAllocator> {
         let has = |name| self.all.contains_key(name);
         if !(has("malloc") && has("free")) {
             return None;
         }
-        let is_exported = self.exported.contains_key("malloc") && self.exported.contains_key("free");
         Some(OwnAllocator {
             family: Family::Own,
-            is_exported,
+            is_exported: self.exports_malloc(),
             functions: self.those(allocator_functions::of_c),
             called_copy: None,
         })
@@ -405,5 +428,5 @@ fn is_of_interest(name: &str) -> bool {
         all.filter_map(|prefix| name.strip_prefix(prefix)).any(|stem| allocator_functions::of_stem(stem).is_some())
     };
     let of_jemalloc = || JEMALLOC_ENDS.iter().any(|end| name.ends_with(end));
-    name == "__libc_start_main" || allocator_functions::of_c(name).is_some() || of_jemalloc() || prefixed()
+    name == C_LIBRARY || allocator_functions::of_c(name).is_some() || of_jemalloc() || prefixed()
 }

@@ -216,7 +216,7 @@ impl Resolver {
         let mini = symbols.is_empty().then(|| mini_debug_info::open(&files, &own.file).ok().flatten()).flatten();
         symbols.extend(&mini);
         let found = own_allocator::find(&own.file, &symbols);
-        Ok(Allocators { malloc: malloc_name::find(&own.file, &found), own: found })
+        Ok(Allocators { malloc: malloc_name::find(&own.file, &found), own: found.own })
     }
 
     /// The global variables of a file, static locals included, with their lines where these are cheap to find.

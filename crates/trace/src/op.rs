@@ -3,6 +3,9 @@
 //! Numbers are part of the file format. They, the names and what the functions do come from `recorder/src/hooks/hooks.def`
 //! (see `build.rs`).
 
+use rustc_hash::FxHashMap;
+use std::sync::LazyLock;
+
 /// Set in an [`Op`] for the first half of a reallocation: the old block is given back.
 const RELEASE_HALF: u8 = 0x80;
 
@@ -258,6 +261,12 @@ impl Op {
         self.function().map_or("", |function| function.symbol)
     }
 
+    /// The operation of the function with this symbol. A file may have a million symbols.
+    pub fn of_symbol(symbol: &str) -> Option<Op> {
+        static OPS: LazyLock<FxHashMap<&str, Op>> = LazyLock::new(|| Op::all().map(|op| (op.symbol(), op)).collect());
+        OPS.get(symbol).copied()
+    }
+
     /// The function as a programmer writes it: `operator new[]`, not `_Znam`.
     pub fn name(self) -> &'static str {
         match self {
@@ -302,6 +311,12 @@ mod tests {
         assert_eq!(Op::from_number(Op::POOL_FREE.release_half().0), None);
         assert_eq!(Op::from_number(Op::CALLOC.release_half().0), None);
         assert_eq!((Op::BEFORE.effect(), Op::from_number(Op::BEFORE.0)), (Effect::Acquire, Some(Op::BEFORE)));
+    }
+
+    #[test]
+    fn a_symbol_is_of_one_operation() {
+        assert!(Op::all().all(|op| Op::of_symbol(op.symbol()) == Some(op)));
+        assert_eq!(Op::of_symbol("strdup"), None);
     }
 
     #[test]
