@@ -252,14 +252,14 @@ interface Hits {
     isAll: boolean;
     /** Branches that were looked at. */
     looked: number;
-    /** What lies in all that was found; some may be too narrow to be hits. */
-    value?: number;
+    /** Whether something was found; it may be too narrow to be a hit. */
+    isAny?: boolean;
 }
 
 /** How many there are, or what was looked at in vain. */
-function hitsInWords({ count: all, isAll, looked, value = 0 }: Hits, at: number): string {
+function hitsInWords({ count: all, isAll, looked, isAny }: Hits, at: number): string {
     if (all > 0) return `${at > 0 ? `${count(at)} of ` : ""}${count(all)}${isAll ? "" : " or more"}`;
-    if (value > 0) return "too narrow to be drawn";
+    if (isAny) return "too narrow to be drawn";
     return isAll ? "none" : `none in the ${count(looked)} largest frames`;
 }
 

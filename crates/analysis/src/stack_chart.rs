@@ -8,6 +8,7 @@ use crate::chapters::chapters_of;
 use crate::finer_chapters::{OfImage, Sliced};
 use crate::metric::Metric;
 use crate::parallel;
+use crate::priced::Priced;
 use crate::processor::ImageOrThread;
 use crate::settled_sites::settled;
 use crate::stacks::{Path, Stacks};
@@ -21,7 +22,6 @@ use memtoll_trace::ids::{NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
-use std::ops::AddAssign;
 
 /// Blocks of events that are read, if there are columns whose sums are known.
 const MOST_BLOCKS: usize = 16;
@@ -43,41 +43,63 @@ pub struct Asked<'a> {
     pub by_line: bool,
     /// Slices of the recording, if there are some: where columns begin and end at their cuts, no events are read.
     pub sliced: Option<&'a Sliced>,
+    /// What more bars have than the metric's value: what it is made of, and what says how far it is off. Numbers that add up,
+    /// always as many.
+    pub numbers: &'a (dyn Fn(&Priced) -> Vec<f64> + Sync),
 }
 
 /// A frame that one column shows after another.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
     /// Its caller's index; `None`: the outermost frame.
     pub caller: Option<usize>,
     pub frame: FrameId,
     /// Its first column, and the first one behind it.
     pub columns: (usize, usize),
-    /// What all call stacks with this frame and these callers have in these columns.
-    pub has: Has,
-}
-
-/// An amount of the metric.
-#[derive(Clone, Copy, Default, PartialEq, Debug)]
-pub struct Has {
-    /// In the metric's unit.
+    /// What all call stacks with this frame and these callers have of the metric in these columns, in its unit.
     pub value: f64,
-    /// By chance alone, in the unit squared.
-    pub variance: f64,
+    /// [`Asked::numbers`]. Columns have a call site's numbers as they have its value.
+    pub numbers: Vec<f64>,
 }
 
-impl AddAssign for Has {
-    fn add_assign(&mut self, other: Has) {
-        self.value += other.value;
-        self.variance += other.variance;
+/// Rows of as many numbers each.
+#[derive(Default)]
+struct Table {
+    width: usize,
+    all: Vec<f64>,
+}
+
+impl Table {
+    fn resize(&mut self, rows: usize) {
+        self.all.resize(rows * self.width, 0.0);
+    }
+
+    fn row(&self, row: usize) -> &[f64] {
+        &self.all[row * self.width..][..self.width]
+    }
+
+    fn add(&mut self, row: usize, numbers: impl Iterator<Item = f64>) {
+        self.all[row * self.width..][..self.width].iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+
+    fn add_row(&mut self, row: usize, other: usize) {
+        for at in 0..self.width {
+            self.all[row * self.width + at] += self.all[other * self.width + at];
+        }
+    }
+
+    fn clear(&mut self, row: usize) {
+        self.all[row * self.width..][..self.width].fill(0.0);
     }
 }
 
 /// The stacks of a thread in the order of time.
 #[derive(Default, PartialEq, Debug)]
 pub struct StackChart {
-    /// What the thread has in each column.
-    pub columns: Vec<Has>,
+    /// What the thread has of the metric in each column.
+    pub columns: Vec<f64>,
+    /// And as a whole: [`Asked::numbers`].
+    pub numbers: Vec<f64>,
     /// Callers come before what they call.
     pub bars: Vec<Bar>,
     /// Statements about what is missing.
@@ -89,14 +111,14 @@ pub fn stack_chart(recording: &Recording, stacks: &mut Stacks, asked: &Asked) ->
     let Some(columns) = asked.cuts.len().checked_sub(1).filter(|columns| *columns > 0) else {
         return StackChart::default();
     };
-    let (amounts, damage) = amounts(recording, asked);
+    let (Shares { amounts, numbers }, damage) = amounts(recording, asked);
     let image = &recording.images[asked.of.image];
-    let mut drawing = Drawing::new(image, stacks, asked.by_line, columns);
+    let mut drawing = Drawing::new(image, stacks, asked.by_line, columns, &numbers);
     for column in amounts.chunk_by(|one, other| one.column == other.column) {
         drawing.column(column);
     }
-    let Drawing { columns, bars, .. } = drawing;
-    StackChart { columns, bars, damage }
+    let Drawing { columns, total, bars, .. } = drawing;
+    StackChart { columns, numbers: total, bars, damage }
 }
 
 /// The borders of columns between two times, both included, units: of `most` (at least 1) equal columns or, where that means reading
@@ -131,7 +153,17 @@ pub fn columns(
 struct Amount {
     column: usize,
     site: Option<NodeId>,
-    has: Has,
+    value: f64,
+    /// Which share that is of what its site has: all columns have 1.
+    share: f64,
+    /// Where its site's numbers stand.
+    place: usize,
+}
+
+/// Amounts, in the order of columns, and what each site has as a whole ([`Asked::numbers`]).
+struct Shares {
+    amounts: Vec<Amount>,
+    numbers: Vec<Vec<f64>>,
 }
 
 /// What is found in some chapters.
@@ -172,7 +204,7 @@ fn threads(recording: &Recording, of: ImageOrThread) -> Threads {
 }
 
 /// In the order of columns, and statements about what is missing.
-fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
+fn amounts(recording: &Recording, asked: &Asked) -> (Shares, Vec<String>) {
     let chapters = chapters_of(recording, asked.of.image);
     let mut damage = Vec::new();
     let cuts = asked.cuts;
@@ -190,7 +222,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
         found.add(site, metrics);
         let value = asked.metric.value(&price(site, metrics)) as f64;
         if value > 0.0 {
-            found.amounts.push(Amount { column, site, has: Has { value, variance: 0.0 } });
+            found.amounts.push(Amount { column, site, value, share: 0.0, place: 0 });
         }
     };
     let all = Groups { count: 0, of: NodeId::index_of };
@@ -248,7 +280,7 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
     costs.iter().for_each(|((column, site), metrics)| take(&mut found, *column, Some(*site), metrics));
     let worth = |site: Option<NodeId>, sums: &Metrics| {
         let priced = price(site, sums);
-        (asked.metric.value(&priced) as f64, asked.tariff.variance(asked.metric, &priced))
+        (asked.metric.value(&priced) as f64, (asked.numbers)(&priced))
     };
     (shares(found, worth), damage)
 }
@@ -257,25 +289,22 @@ fn amounts(recording: &Recording, asked: &Asked) -> (Vec<Amount>, Vec<String>) {
 /// them are priced apart here. Which processor has found what does not change the order.
 fn shares(
     Found { mut amounts, sums, places }: Found,
-    worth: impl Fn(Option<NodeId>, &Metrics) -> (f64, f64),
-) -> Vec<Amount> {
+    worth: impl Fn(Option<NodeId>, &Metrics) -> (f64, Vec<f64>),
+) -> Shares {
     let place = |site: Option<NodeId>| places[NodeId::index_of(site)] as usize - 1;
     let mut parts = vec![0.0; sums.len()];
-    amounts.iter().for_each(|amount| parts[place(amount.site)] += amount.has.value);
-    let share = |((site, metrics), parts): (&(Option<NodeId>, Metrics), f64)| {
-        let (value, variance) = worth(*site, metrics);
-        (value / parts, variance / parts)
-    };
-    let shares: Vec<(f64, f64)> = sums.iter().zip(parts).map(share).collect();
+    amounts.iter().for_each(|amount| parts[place(amount.site)] += amount.value);
+    let (worth, numbers): (Vec<f64>, _) = sums.iter().map(|(site, metrics)| worth(*site, metrics)).unzip();
     amounts.sort_unstable_by(|one, other| {
         let key = |of: &Amount| (of.column, of.site);
-        key(one).cmp(&key(other)).then(one.has.value.total_cmp(&other.has.value))
+        key(one).cmp(&key(other)).then(one.value.total_cmp(&other.value))
     });
-    for Amount { site, has, .. } in &mut amounts {
-        let (value, variance) = shares[place(*site)];
-        *has = Has { value: has.value * value, variance: has.value * variance };
+    for amount in &mut amounts {
+        amount.place = place(amount.site);
+        amount.share = amount.value / parts[amount.place];
+        amount.value = amount.share * worth[amount.place];
     }
-    amounts
+    Shares { amounts, numbers }
 }
 
 /// Bars, as far as they are drawn.
@@ -289,20 +318,31 @@ struct Drawing<'a, 's> {
     functions: FxHashMap<(TextId, TextId), FrameId>,
     /// By path, if it was met: the one of such frames.
     of_functions: Vec<Option<Path>>,
-    /// Of the column, what is below each path, what is its own, and whether it has any: zero between columns.
-    below: Vec<Has>,
+    /// By site: [`Shares::numbers`].
+    numbers: &'a [Vec<f64>],
+    /// Of the column, what is below each path, with its numbers, what is its own, and whether it has any: zero between columns.
+    below: Vec<f64>,
+    beside: Table,
     own: Vec<f64>,
     is_met: Vec<bool>,
     /// And which of the paths that it calls has most; of those that have as much, the one with the smallest number.
     heaviest: Vec<Option<Path>>,
-    columns: Vec<Has>,
+    columns: Vec<f64>,
+    /// The numbers of all columns.
+    total: Vec<f64>,
     bars: Vec<Bar>,
     /// The bars of the last column, from the outermost frame inwards, with their paths.
     open: Vec<(Path, usize)>,
 }
 
 impl<'a, 's> Drawing<'a, 's> {
-    fn new(image: &'a Image, stacks: &'a mut Stacks<'s>, by_line: bool, columns: usize) -> Self {
+    fn new(
+        image: &'a Image,
+        stacks: &'a mut Stacks<'s>,
+        by_line: bool,
+        columns: usize,
+        numbers: &'a [Vec<f64>],
+    ) -> Self {
         let recording = stacks.recording();
         Drawing {
             image,
@@ -311,11 +351,14 @@ impl<'a, 's> Drawing<'a, 's> {
             paths: vec![None; recording.stacks.len()],
             functions: FxHashMap::default(),
             of_functions: Vec::new(),
+            numbers,
             below: Vec::new(),
+            beside: Table { width: numbers.first().map_or(0, Vec::len), all: Vec::new() },
             own: Vec::new(),
             is_met: Vec::new(),
             heaviest: Vec::new(),
-            columns: vec![Has::default(); columns],
+            columns: vec![0.0; columns],
+            total: vec![0.0; numbers.first().map_or(0, Vec::len)],
             bars: Vec::new(),
             open: Vec::new(),
         }
@@ -327,18 +370,22 @@ impl<'a, 's> Drawing<'a, 's> {
         let mut ends = Vec::new();
         for amount in amounts {
             let Some(path) = self.path_of(self.image.node(amount.site)) else { continue };
-            self.columns[number] += amount.has;
-            ends.push((path, amount.has));
+            self.columns[number] += amount.value;
+            ends.push((path, amount));
         }
         let paths = self.stacks.paths();
-        self.below.resize(paths, Has::default());
+        self.below.resize(paths, 0.0);
+        self.beside.resize(paths);
         self.own.resize(paths, 0.0);
         self.is_met.resize(paths, false);
         self.heaviest.resize(paths, None);
         let mut met = Vec::new();
-        for (path, has) in ends {
-            self.own[path.number()] += has.value;
-            self.below[path.number()] += has;
+        for (path, amount) in ends {
+            self.own[path.number()] += amount.value;
+            self.below[path.number()] += amount.value;
+            let numbers = || self.numbers[amount.place].iter().map(|number| number * amount.share);
+            self.total.iter_mut().zip(numbers()).for_each(|(sum, number)| *sum += number);
+            self.beside.add(path.number(), numbers());
             let mut next = Some(path);
             // Whose callers are met is met, too.
             while let Some(at) = next.filter(|at| !std::mem::replace(&mut self.is_met[at.number()], true)) {
@@ -352,15 +399,17 @@ impl<'a, 's> Drawing<'a, 's> {
             let Some((caller, _)) = self.stacks.split(*path) else { continue };
             let has = self.below[path.number()];
             self.below[caller.number()] += has;
+            self.beside.add_row(caller.number(), path.number());
             let heaviest = &mut self.heaviest[caller.number()];
-            if heaviest.is_none_or(|known| self.below[known.number()].value <= has.value) {
+            if heaviest.is_none_or(|known| self.below[known.number()] <= has) {
                 *heaviest = Some(*path);
             }
         }
         self.extend(number, &self.heaviest());
         for path in met {
             let at = path.number();
-            (self.below[at], self.own[at], self.is_met[at]) = (Has::default(), 0.0, false);
+            (self.below[at], self.own[at], self.is_met[at]) = (0.0, 0.0, false);
+            self.beside.clear(at);
             self.heaviest[at] = None;
         }
     }
@@ -368,7 +417,7 @@ impl<'a, 's> Drawing<'a, 's> {
     /// The path that has most, from the outermost frame inwards: see above.
     fn heaviest(&self) -> Vec<Path> {
         let most_of = |at: &Path| self.heaviest.get(at.number()).copied().flatten();
-        let goes_on = |at: &Path| most_of(at).filter(|next| self.below[next.number()].value > self.own[at.number()]);
+        let goes_on = |at: &Path| most_of(at).filter(|next| self.below[next.number()] > self.own[at.number()]);
         std::iter::successors(goes_on(&Path::EMPTY), goes_on).collect()
     }
 
@@ -378,14 +427,17 @@ impl<'a, 's> Drawing<'a, 's> {
         let same = self.open.iter().zip(shown).take_while(is_same).count();
         self.open.truncate(same);
         for &(path, bar) in &self.open {
-            self.bars[bar].columns.1 = column + 1;
-            self.bars[bar].has += self.below[path.number()];
+            let Bar { columns, value, numbers, .. } = &mut self.bars[bar];
+            columns.1 = column + 1;
+            *value += self.below[path.number()];
+            numbers.iter_mut().zip(self.beside.row(path.number())).for_each(|(sum, number)| *sum += number);
         }
         for &path in &shown[same..] {
             let Some((_, frame)) = self.stacks.split(path) else { continue };
             let caller = self.open.last().map(|(_, bar)| *bar);
             self.open.push((path, self.bars.len()));
-            self.bars.push(Bar { caller, frame, columns: (column, column + 1), has: self.below[path.number()] });
+            let (value, numbers) = (self.below[path.number()], self.beside.row(path.number()).to_vec());
+            self.bars.push(Bar { caller, frame, columns: (column, column + 1), value, numbers });
         }
     }
 
@@ -456,11 +508,12 @@ mod tests {
                         cuts,
                         by_line: false,
                         sliced: None,
+                        numbers: &|of| vec![of.fault_time_ns.0 as f64, of.allocations() as f64],
                     };
                     let sums = sums_of(&recording, asked.selection, filter.clone());
                     let expected: u64 = sums.sites.iter().map(|site| metric.value(&site.metrics())).sum();
                     let chart = stack_chart(&recording, &mut stacks, &asked);
-                    let found: f64 = chart.columns.iter().map(|has| has.value).sum();
+                    let found: f64 = chart.columns.iter().sum();
                     assert!(
                         (found - expected as f64).abs() < 0.5,
                         "{name} {image} {metric:?} in {span:?}: {found}, {expected}"
@@ -468,10 +521,13 @@ mod tests {
                     assert_eq!(chart.damage, Vec::<String>::new());
                     for bar in &chart.bars {
                         let all = match bar.caller {
-                            Some(caller) => chart.bars[caller].has.value,
-                            None => chart.columns[bar.columns.0..bar.columns.1].iter().map(|has| has.value).sum(),
+                            Some(caller) => chart.bars[caller].value,
+                            None => chart.columns[bar.columns.0..bar.columns.1].iter().sum(),
                         };
-                        assert!(bar.has.value > 0.0 && bar.has.value <= all * (1.0 + 1e-9), "{name}: {bar:?} of {all}");
+                        assert!(bar.value > 0.0 && bar.value <= all * (1.0 + 1e-9), "{name}: {bar:?} of {all}");
+                        if metric == Metric::Allocations {
+                            assert!((bar.numbers[1] - bar.value).abs() <= 1e-6 * bar.value, "{name}: {bar:?}");
+                        }
                     }
                     bars += chart.bars.len();
                 }

@@ -53,7 +53,7 @@ pub struct Frames {
     pub(crate) by_address: FxHashMap<(TextId, u64), ChainId>, // (module, address in the file)
     type_sizes: FxHashMap<(TextId, TextId), u64>,             // (module, name) -> bytes
     called: FxHashMap<String, String>, // path of a program -> what it was called, if that is another name
-    modules: FxHashMap<String, Option<TextId>>, // name of a loaded file -> its path; none: several have that name
+    modules: FxHashMap<String, Vec<TextId>>, // name of a loaded file -> the paths of all that have it
     functions: FxHashMap<TextId, Option<TextId>>, // function -> its loaded file; none: several have one of that name
 }
 
@@ -177,7 +177,23 @@ impl Frames {
 
     /// Whether several loaded files have this name.
     pub fn share_name(&self, name: &str) -> bool {
-        self.modules.get(name) == Some(&None)
+        self.modules.get(name).is_some_and(|paths| paths.len() > 1)
+    }
+
+    /// The name of a loaded file, with as many of its folders as tell it from the others of this name: `a/plugin.so`.
+    pub fn short_path(&self, module: TextId) -> &str {
+        let path = self.shown(self.text(module));
+        let name = last_part(path);
+        let others = || {
+            let paths = self.modules.get(name).into_iter().flatten().filter(|other| **other != module);
+            paths.map(|other| self.shown(self.text(*other)))
+        };
+        let is_another = |short: &str| {
+            let is_its_end = |other: &str| other.strip_suffix(short).is_some_and(|folder| folder.ends_with('/'));
+            others().any(|other| other == short || is_its_end(other))
+        };
+        let slashes = path.match_indices('/').rev().map(|(at, _)| &path[at + 1..]);
+        slashes.chain([path]).find(|short| !is_another(short)).unwrap_or(path)
     }
 
     /// Whether several loaded files have a function of this name.
@@ -188,8 +204,10 @@ impl Frames {
     fn intern_module(&mut self, path: &str) -> TextId {
         let id = self.intern(path);
         let name = last_part(self.shown(path)).to_owned();
-        let known = self.modules.entry(name).or_insert(Some(id));
-        *known = known.filter(|known| *known == id);
+        let known = self.modules.entry(name).or_default();
+        if !known.contains(&id) {
+            known.push(id);
+        }
         id
     }
 
@@ -316,6 +334,15 @@ mod tests {
         assert_eq!(shown, [("server+0x12", "/bin/check"), ("checks", "/bin/check")]);
         assert_eq!(frames.shown("/bin/check"), "/bin/server");
         assert_eq!(frames.shown("/bin/sh.real"), "/bin/sh.real", "called by two names");
+    }
+
+    #[test]
+    fn as_many_folders_are_shown_as_tell_files_apart() {
+        let mut frames = Frames::default();
+        let paths = ["/opt/a/lib/p.so", "/opt/b/lib/p.so", "/opt/b/lib/q.so", "/r.so", "/x/r.so", "s.so", "[vdso]"];
+        let all = paths.map(|path| frames.intern_module(path));
+        let short = all.map(|module| frames.short_path(module));
+        assert_eq!(short, ["a/lib/p.so", "b/lib/p.so", "q.so", "/r.so", "x/r.so", "s.so", "[vdso]"]);
     }
 
     #[test]

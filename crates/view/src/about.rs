@@ -14,6 +14,7 @@ use memtoll_text::format;
 use memtoll_text::shell;
 use memtoll_trace::meta::{MarkKind, Thread};
 use memtoll_trace::snapshot::{Cause, Snapshot};
+use serde_json::Value;
 
 /// Processes, and threads of all of them, that are listed.
 const MOST: usize = 2000;
@@ -24,7 +25,7 @@ impl Recordings<'_> {
         let (timeline, live) = timeline::of(self.recording());
         let mut pack = Pack::new(&AboutPack {
             about: About { damage: self.damage(), ..about(self.recording()) },
-            metrics: metrics::describe(&self.tariff, has_looks(self.recording())),
+            metrics: self.metrics(),
             timeline,
             parts: PARTS,
             compares: !self.sides[0].is_empty(),
@@ -36,6 +37,11 @@ impl Recordings<'_> {
         });
         pack.columns("timeline", &live);
         pack
+    }
+
+    /// The table of metrics, with what the recording knows of each.
+    pub(crate) fn metrics(&self) -> Value {
+        metrics::describe(&self.tariff, has_looks(self.recording()))
     }
 
     fn has(&self, kind: MarkKind) -> bool {

@@ -59,12 +59,7 @@ pub enum Page {
         through: Option<String>,
     },
     /// The call stacks of a thread in the order of time: of the one that has most of the query's metric.
-    StackChart {
-        /// The most columns into which time is cut.
-        columns: usize,
-        /// Whether the lines of a function are frames of their own.
-        lines: bool,
-    },
+    StackChart(StackChart),
     /// Types of the blocks, and how the members of one lie in memory.
     Layout {
         /// The type; `None`: of none.
@@ -89,6 +84,18 @@ pub struct Level {
     pub path: Vec<u32>,
     /// Whether it is for a search.
     pub searched: bool,
+}
+
+/// A stack chart.
+#[derive(Clone, Default, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StackChart {
+    /// The most columns into which time is cut.
+    pub columns: usize,
+    /// Whether the lines of a function are frames of their own.
+    pub lines: bool,
+    /// The metrics whose numbers bars have beside the query's.
+    pub metrics: Vec<Metric>,
 }
 
 /// What is compared with the query's answer.
@@ -144,7 +151,7 @@ pub(crate) mod tests {
             Page::Memory { range: None },
             Page::Generations { borders: Borders::Marks },
             Page::Stacked { intervals: 0, through: None },
-            Page::StackChart { columns: 0, lines: false },
+            Page::StackChart(StackChart::default()),
             Page::Layout { of: None },
         ];
         assert!(pages.iter().all(has));

@@ -6,13 +6,15 @@ use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{ChangedTreeColumns, ChangedTreesPack};
 use crate::recordings::Recordings;
-use memtoll_analysis::diff::LoadedFiles;
+use memtoll_analysis::diff::{CONFIDENCE, LoadedFiles, Samples};
+use memtoll_analysis::estimate::Estimate;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::stacks::{Stacks, Texts};
 use memtoll_analysis::tree::{Branch, call_tree};
 use memtoll_model::{FrameId, Recording};
 use memtoll_query::query::TreeQuery;
-use memtoll_query::{Answer, Query};
+use memtoll_query::{Answer, Basis, Query};
 use rustc_hash::FxHashMap;
 
 /// A function in both trees.
@@ -35,6 +37,14 @@ struct Shown {
     width: u64,
 }
 
+/// What a branch of one tree has, 0 before or 1 after, and the node that it belongs to.
+#[derive(Clone, Copy)]
+struct Has<'t> {
+    node: usize,
+    side: usize,
+    metrics: &'t Priced,
+}
+
 /// What a function is called, whatever its line.
 fn key(recording: &Recording, loaded_files: &LoadedFiles, frame: FrameId) -> Key {
     let frames = &recording.frames;
@@ -45,18 +55,20 @@ fn key(recording: &Recording, loaded_files: &LoadedFiles, frame: FrameId) -> Key
 struct Both<'a> {
     loaded_files: LoadedFiles<'a>,
     nodes: Vec<Node>,
+    branches: Vec<Has<'a>>,
     known: FxHashMap<(usize, Key), usize>,
 }
 
 impl<'a> Both<'a> {
     fn new(loaded_files: LoadedFiles<'a>) -> Both<'a> {
         let root = Node { parent: 0, frame: None, values: [0; 2], others: 0 };
-        Both { loaded_files, nodes: vec![root], known: FxHashMap::default() }
+        Both { loaded_files, nodes: vec![root], branches: Vec::new(), known: FxHashMap::default() }
     }
 
     /// Adds the tree before (0) or after (1).
-    fn add(&mut self, side: usize, root: &Branch, recording: &Recording, value: &impl Fn(&Branch) -> u64) {
+    fn add(&mut self, side: usize, root: &'a Branch, recording: &Recording, value: &impl Fn(&Branch) -> u64) {
         self.nodes[0].values[side] += value(root);
+        self.branches.push(Has { node: 0, side, metrics: &root.metrics });
         let mut open = vec![(0, root)];
         while let Some((at, branch)) = open.pop() {
             for child in &branch.children {
@@ -69,6 +81,7 @@ impl<'a> Both<'a> {
                 });
                 let node = &mut nodes[index];
                 node.values[side] += value(child);
+                self.branches.push(Has { node: index, side, metrics: &child.metrics });
                 if node.frame.is_none_or(|(known, _)| known < side) {
                     node.frame = Some((side, frame));
                 }
@@ -108,17 +121,19 @@ impl<'a> Both<'a> {
         ((widths[top] as f64 * share) as u64).max(beyond).max(1)
     }
 
-    /// A node with what is below it, without branches narrower than `least`; those of one caller are one node.
-    fn pruned(&self, top: usize, widths: &[u64], least: u64) -> Vec<Shown> {
+    /// A node with what is below it, without branches narrower than `least`; those of one caller are one node. And where in it each
+    /// node is that is a part of it.
+    fn pruned(&self, top: usize, widths: &[u64], least: u64) -> (Vec<Shown>, Vec<Option<usize>>) {
         let mut places: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut parts = places.clone();
         let mut others: FxHashMap<usize, usize> = FxHashMap::default();
         let mut kept = vec![Shown { node: Node { parent: 0, ..self.nodes[top] }, width: widths[top] }];
-        places[top] = Some(0);
+        (places[top], parts[top]) = (Some(0), Some(0));
         for (index, (node, &width)) in self.nodes.iter().zip(widths).enumerate().skip(top + 1) {
             // What is below a narrow branch is in it already.
             let Some(parent) = places[node.parent] else { continue };
             if width >= least {
-                places[index] = Some(kept.len());
+                (places[index], parts[index]) = (Some(kept.len()), Some(kept.len()));
                 kept.push(Shown { node: Node { parent, ..*node }, width });
                 continue;
             }
@@ -126,6 +141,7 @@ impl<'a> Both<'a> {
                 kept.push(Shown { node: Node { parent, frame: None, values: [0; 2], others: 0 }, width: 0 });
                 kept.len() - 1
             });
+            parts[index] = Some(other);
             let other = &mut kept[other];
             other.node.others += 1;
             other.width += width;
@@ -133,7 +149,29 @@ impl<'a> Both<'a> {
                 other.node.values[side] += node.values[side];
             }
         }
-        kept
+        (kept, parts)
+    }
+
+    /// How far the difference of each node may be off, of `count` nodes. `parts`: where each branch counts; `estimate`: what a side
+    /// has of the metric.
+    fn margins(
+        &self,
+        count: usize,
+        parts: &[Option<usize>],
+        estimate: impl Fn(usize, &Priced) -> Estimate,
+    ) -> Vec<f64> {
+        let mut shown: Vec<(usize, &Has)> =
+            self.branches.iter().filter_map(|has| Some((parts[has.node]?, has))).collect();
+        shown.sort_by_key(|(at, has)| (*at, has.side));
+        let mut sides = vec![[None; 2]; count];
+        for of in shown.chunk_by(|one, other| (one.0, one.1.side) == (other.0, other.1.side)) {
+            let (at, Has { side, .. }) = of[0];
+            let mut sum = Priced::default();
+            of.iter().for_each(|(_, has)| sum.add(has.metrics));
+            sides[at][*side] = Some(estimate(*side, &sum));
+        }
+        let margin = |of: [Option<Estimate>; 2]| Samples::of_single(of).margin(CONFIDENCE).unwrap_or_default();
+        sides.into_iter().map(margin).collect()
     }
 }
 
@@ -143,12 +181,15 @@ impl Recordings<'_> {
         let metric = query.metric();
         let compared = self.compared(query, changes, 1)?;
         let answers: Vec<&Answer> = compared.sides().iter().flatten().collect();
+        let tree_of = |answer: &&Answer| {
+            let Basis { recording, sums, .. } = &answer.basis;
+            let sums = sums.as_ref().ok_or(NoAnswer::Lacks("sums"))?;
+            Ok(call_tree(&mut Stacks::new(recording, compared.view()), sums, tree.direction))
+        };
+        let trees = answers.iter().map(tree_of).collect::<Result<Vec<Branch>, NoAnswer>>()?;
         let mut both = Both::new(LoadedFiles::of(answers.iter().map(|answer| answer.basis.recording)));
-        for (side, answer) in answers.iter().enumerate() {
-            let recording = answer.basis.recording;
-            let sums = answer.basis.sums.as_ref().ok_or(NoAnswer::Lacks("sums"))?;
-            let all = call_tree(&mut Stacks::new(recording, compared.view()), sums, tree.direction);
-            both.add(side, &all, recording, &|branch| metric.value(&branch.metrics));
+        for (side, (answer, all)) in answers.iter().zip(&trees).enumerate() {
+            both.add(side, all, answer.basis.recording, &|branch| metric.value(&branch.metrics));
         }
         let recordings = [0, 1].map(|side: usize| answers[side].basis.recording);
         let mut top = 0;
@@ -160,7 +201,8 @@ impl Recordings<'_> {
         }
         let widths = both.widths();
         let least = both.least(top, &widths, tree.min_percent / 100.0, most_nodes(changes.searched));
-        let nodes = both.pruned(top, &widths, least);
+        let (nodes, parts) = both.pruned(top, &widths, least);
+        let margin = both.margins(nodes.len(), &parts, |side, of| answers[side].basis.tariff.estimate(metric, of));
         let mut tables = [FrameTable::default(), FrameTable::default()];
         let mut number = |of: &Shown| of.node.frame.map_or(0.0, |(side, id)| f64::from(tables[side].number(id)) + 1.0);
         let columns = ChangedTreeColumns {
@@ -171,6 +213,7 @@ impl Recordings<'_> {
             width: nodes.iter().map(|of| of.width as f64).collect(),
             before: nodes.iter().map(|of| of.node.values[0] as f64).collect(),
             after: nodes.iter().map(|of| of.node.values[1] as f64).collect(),
+            margin,
         };
         let [(before, before_texts), (after, after_texts)] =
             [0, 1].map(|side| tables[side].columns(answers[side].basis.recording));
@@ -185,6 +228,7 @@ impl Recordings<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_text::amounts::Nanoseconds;
 
     fn both(nodes: &[(usize, u64, u64)]) -> Both<'static> {
         let node = |&(parent, before, after): &(usize, u64, u64)| Node {
@@ -193,7 +237,7 @@ mod tests {
             values: [before, after],
             others: 0,
         };
-        Both { loaded_files: LoadedFiles::of([]), nodes: nodes.iter().map(node).collect(), known: FxHashMap::default() }
+        Both { nodes: nodes.iter().map(node).collect(), ..Both::new(LoadedFiles::of([])) }
     }
 
     #[test]
@@ -203,12 +247,31 @@ mod tests {
         assert_eq!(tree.widths(), [10 + 80 + 55, 80, 40 + 15, 40]);
     }
 
+    /// Of 100 ± 30 ns before and 60 ± 40 ns after, the difference is 40 ± 50; what only one side has errs as that does.
+    #[test]
+    fn a_difference_errs_as_both_sides_do() {
+        let of = |ns| Priced { waiting_ns: Nanoseconds(ns), ..Priced::default() };
+        let (before, after, narrow) = (of(100), of(60), of(10));
+        let mut both = both(&[(0, 100, 60), (0, 80, 20), (0, 0, 10), (0, 0, 10), (0, 0, 0)]);
+        let has = |node, side, metrics| Has { node, side, metrics };
+        both.branches =
+            vec![has(0, 1, &after), has(0, 0, &before), has(2, 1, &narrow), has(3, 1, &narrow), has(1, 0, &before)];
+        let by = |side, of: &Priced| {
+            let value = of.waiting_ns.0 as f64;
+            Estimate::exact(value).give_or_take(if side == 0 { 30.0 } else { value / 1.5 })
+        };
+        // The third and the fourth one are one.
+        let margins = both.margins(3, &[Some(0), Some(1), Some(2), Some(2), None], by);
+        assert_eq!((margins[0], margins[1]), (50.0, 30.0));
+        assert!((margins[2] - 20.0 / 1.5).abs() < 1e-9, "{margins:?}");
+    }
+
     #[test]
     fn narrow_branches_are_one_and_sums_stay() {
         let both = both(&[(0, 100, 60), (0, 80, 20), (0, 3, 4), (2, 3, 2), (0, 5, 0)]);
         let widths = both.widths();
         let shown = |top, least| -> Vec<_> {
-            let nodes = both.pruned(top, &widths, least);
+            let (nodes, _) = both.pruned(top, &widths, least);
             nodes.iter().map(|of| (of.node.parent, of.node.values, of.node.others, of.width)).collect()
         };
         // Of itself, the root has 12 before and 36 after; it is wider than both.

@@ -92,12 +92,16 @@ fn file(recording: &Recording) -> String {
 fn row(change: &Change, recording: &Recording) -> ChangedRow {
     let frames = &recording.frames;
     let texts = change.row.frame.map(|frame| Texts::of(frames, frame));
+    let module = change.row.frame.map(|frame| frames.frame(frame).module);
     ChangedRow {
         function: change.row.frame.map_or_else(|| change.row.label.clone(), |frame| names::function(frames, frame)),
         full: texts.as_ref().map(|of| of.function.to_owned()),
         file: texts.as_ref().and_then(|of| of.file).map(str::to_owned),
         line: texts.as_ref().and_then(|of| of.line),
         module: texts.as_ref().map(|of| of.shown_module.to_owned()),
+        module_name: module.map(|module| frames.short_path(module).to_owned()),
+        unique_module: module.map(|module| frames.unique_name(module).to_owned()),
+        shared: change.row.frame.is_some_and(|frame| frames.share_function(frames.frame(frame).function)),
         kind: change.row.type_name.clone(),
         fate: fate(change).to_owned(),
     }

@@ -101,7 +101,7 @@ impl<'a> Engine<'a> {
             (Page::Stacked { intervals, through }, View::Table { .. }) => {
                 open.stacked(query, *intervals, through.as_deref())
             }
-            (Page::StackChart { columns, lines }, _) => open.stack_chart(query, *columns, *lines),
+            (Page::StackChart(asked), _) => open.stack_chart(query, asked),
             (Page::Source { file }, _) => open.source(&*selections.of(open, query)?, file),
             (Page::Functions, _) => Ok(open.functions(&*selections.of(open, query)?)),
             (Page::Memory { range }, _) => open.memory(selections, live_blocks, query, *range),

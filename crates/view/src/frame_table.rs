@@ -46,6 +46,7 @@ impl FrameTable {
             columns.file.push(of.file.map_or(0.0, |file| text(file.to_owned())));
             columns.line.push(of.line.map_or(0.0, f64::from));
             columns.module.push(text(of.shown_module.to_owned()));
+            columns.module_name.push(text(frames.short_path(frames.frame(id).module).to_owned()));
             columns.unique_module.push(text(frames.unique_name(frames.frame(id).module).to_owned()));
             columns.shared.push(f64::from(u8::from(frames.share_function(frames.frame(id).function))));
             columns.without_tables.push(f64::from(u8::from(frames.is_without_tables(id))));

@@ -1,6 +1,7 @@
 //! The metrics that the viewer shows ([`Place::Viewer`]), with what only a screen needs to know of them.
 
 use crate::changes::shown_quantities;
+use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs;
 use memtoll_analysis::diff::Quantity;
@@ -134,7 +135,7 @@ pub fn value_at(place: usize, of: &Priced, tariff: &Tariff) -> f64 {
 }
 
 /// The places of the numbers from which the columns of these metrics are made, in ascending order.
-pub fn places(columns: &[usize]) -> Vec<usize> {
+fn places(columns: &[usize]) -> Vec<usize> {
     let has = |column: usize| columns.contains(&column);
     let is_wanted = |place: &usize| match BASES.get(place.wrapping_sub(COUNT)) {
         Some((column, _)) => has(*column),
@@ -142,6 +143,48 @@ pub fn places(columns: &[usize]) -> Vec<usize> {
         None => columns.iter().any(|column| SHOWN[*column].about().seen == HIDEABLE[(place - BLOCKS) / 2]),
     };
     (0..WIDTH).filter(is_wanted).collect()
+}
+
+/// The numbers from which the columns of some metrics are made.
+pub struct Chosen {
+    columns: Vec<usize>,
+    places: Vec<usize>,
+}
+
+/// Those of some metrics; of all, if there are none.
+pub fn chosen(metrics: &[Metric]) -> Result<Chosen, NoAnswer> {
+    let column = |metric: &Metric| {
+        let name = metric.about().name;
+        names().position(|known| known == name).ok_or(NoAnswer::NoColumn(name))
+    };
+    let columns = match metrics.is_empty() {
+        true => (0..COUNT).collect(),
+        false => metrics.iter().map(column).collect::<Result<Vec<usize>, NoAnswer>>()?,
+    };
+    Ok(Chosen { places: places(&columns), columns })
+}
+
+impl Chosen {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Those of a call site, a branch or the whole.
+    pub fn of<'a>(&'a self, of: &'a Priced, tariff: &'a Tariff) -> impl Iterator<Item = f64> + 'a {
+        self.places.iter().map(|place| value_at(*place, of, tariff))
+    }
+
+    /// Writes the columns of rows.
+    pub fn write<I: Iterator<Item = f64>>(&self, pack: &mut Pack, family: &str, rows: impl Iterator<Item = I>) {
+        let spread = |numbers: I| {
+            let mut row = NOTHING;
+            self.places.iter().zip(numbers).for_each(|(place, number)| row[*place] = number);
+            row
+        };
+        let rows: Vec<Values> = rows.map(spread).collect();
+        write_some(pack, family, &rows, |index| self.columns.contains(&index));
+    }
 }
 
 /// The number of a metric in a row, by its column; NaN: it is known of none of the row's blocks.
@@ -173,7 +216,7 @@ pub fn write(pack: &mut Pack, family: &str, rows: &[Values]) {
 }
 
 /// The same of some metrics, by their numbers. What says how far they are off is left out where it says nothing.
-pub fn write_some(pack: &mut Pack, family: &str, rows: &[Values], chosen: impl Fn(usize) -> bool) {
+fn write_some(pack: &mut Pack, family: &str, rows: &[Values], chosen: impl Fn(usize) -> bool) {
     for metric in (0..COUNT).filter(|metric| chosen(*metric)) {
         let column: Vec<f64> = rows.iter().map(|row| number(row, metric)).collect();
         pack.member(family, SHOWN[metric].about().name, &column);

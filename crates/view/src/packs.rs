@@ -76,6 +76,7 @@ packs! {
     LayoutPack {};
     LevelPack { "tree": LevelColumns, "frames": FrameColumns, } ["tree"];
     MapPack { "areas": AreaColumns, "cells": CellColumns, "sites": MapSiteColumns, "frames": FrameColumns, };
+    MetricsPack {};
     NothingPack {};
     PatternsPack { "rows": PatternColumns, "sizes": HistogramColumns, "lifetimes": HistogramColumns, "cells": SizeLifetimeColumns, };
     ProfilePack { "sites": SiteColumns, "frames": FrameColumns, } ["sites"] or { "tree": TreeColumns, } ["tree"];
@@ -83,7 +84,8 @@ packs! {
     SlicePack { "sites": PartColumns, "tree": PartColumns, } ["sites", "tree"];
     SourcePack { "own": LineColumns, "through": LineColumns, } ["own", "through"];
     SourcesPack {};
-    StackChartPack { "columns": ChartColumns, "bars": BarColumns, "frames": FrameColumns, } or { "bars": BarVarianceColumns, } [];
+    // The first row of bars' numbers is of the thread.
+    StackChartPack { "columns": ChartColumns, "bars": BarColumns, "frames": FrameColumns, } ["bars"];
     StackedPack {} or {} ["groups", "variances"];
 }
 
@@ -166,7 +168,7 @@ mod tests {
     }
 
     /// Which packs only a page has.
-    const OF_PAGES: [&str; 3] = ["SlicePack", "SourcesPack", "NothingPack"];
+    const OF_PAGES: [&str; 4] = ["SlicePack", "SourcesPack", "MetricsPack", "NothingPack"];
 
     /// Small recordings have none of what the questions select.
     fn select_all(query: &mut memtoll_query::Query) {

@@ -11,7 +11,7 @@ use crate::home_folders::Private;
 use crate::metrics::{self, Values};
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
-use crate::packs::{NothingPack, PartColumns, SourceText, SourcesPack};
+use crate::packs::{MetricsPack, NothingPack, PartColumns, SourceText, SourcesPack};
 use crate::profile::Sites;
 use crate::recordings::{Compared, Recordings};
 use crate::source_file;
@@ -191,6 +191,10 @@ fn page_of<'a>(
     } else {
         Pack::new(&NothingPack {})
     })?;
+    let metrics_before = finish(match &before {
+        Some(before) => Pack::new(&MetricsPack { metrics: before.metrics() }),
+        None => Pack::new(&NothingPack {}),
+    })?;
     let mut page = String::new();
     for detail in DETAILS {
         let (mut tree, sites) = (Tree::of(&whole.ranked, detail.nodes), whole.sites(open, detail));
@@ -214,7 +218,8 @@ fn page_of<'a>(
         let mut order: Vec<usize> = (0..all).collect();
         order.sort_by_key(|number| number.checked_sub(packs.len()).is_some_and(|part| part % SAMPLED > 0));
         let mut data = vec![String::new(); all];
-        let mut bytes: usize = [&about, &advice, &activity, &changes].into_iter().map(String::len).sum();
+        let mut bytes: usize =
+            [&about, &advice, &activity, &changes, &metrics_before].into_iter().map(String::len).sum();
         let is_last = detail == DETAILS[DETAILS.len() - 1];
         let mut before_parts = 0;
         let packed = in_order(
@@ -243,7 +248,7 @@ fn page_of<'a>(
             Ok(()) => {}
         }
         // The order in which the front end expects them.
-        let fixed = [(0, &about), (3, &advice), (4, &activity), (6, &changes)];
+        let fixed = [(0, &about), (3, &advice), (4, &activity), (6, &changes), (7, &metrics_before)];
         fixed.into_iter().for_each(|(place, pack)| data.insert(place, pack.clone()));
         page = html(&data);
         if page.len() < MOST_BYTES {

@@ -1,9 +1,11 @@
 //! The call stacks of a thread in the order of time, as columns.
 
+use crate::ask::StackChart as ChartPage;
 use crate::frame_table::FrameTable;
+use crate::metrics;
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
-use crate::packs::{BarColumns, BarVarianceColumns, ChartColumns, LaneOfThread, StackChartPack};
+use crate::packs::{BarColumns, ChartColumns, LaneOfThread, StackChartPack};
 use crate::recordings::Recordings;
 use memtoll_analysis::processor::ImageOrThread;
 use memtoll_analysis::sites::GroupBy;
@@ -13,10 +15,10 @@ use memtoll_analysis::thread_filter::thread_name;
 use memtoll_query::{Query, Shown, View};
 
 impl Recordings<'_> {
-    /// Of the selected thread that has most of the query's metric. `most`: columns at the most; `by_line`: whether the lines of a
-    /// function are frames of their own.
-    pub(crate) fn stack_chart(&self, query: &Query, most: usize, by_line: bool) -> Result<Pack, NoAnswer> {
+    /// Of the selected thread that has most of the query's metric.
+    pub(crate) fn stack_chart(&self, query: &Query, asked: &ChartPage) -> Result<Pack, NoAnswer> {
         let metric = query.metric();
+        let numbers = metrics::chosen(&asked.metrics)?;
         let view = View::Table { group: GroupBy::Thread, limit: None };
         let answer = self.ask(&Query { view, metric: Some(metric), findings: false, ..query.clone() })?;
         let Shown::Table(table) = answer.shown else { return Err(NoAnswer::Lacks("table")) };
@@ -42,11 +44,20 @@ impl Recordings<'_> {
             let selection = basis.selection;
             let span = (selection.from.0, selection.to.0.min(self.recording().ended()));
             let sliced = self.session().sliced();
-            times = columns(self.recording(), of, span, most, sliced);
-            let asked = Asked { metric, tariff: &basis.tariff, selection, of, cuts: &times, by_line, sliced };
-            chart = stack_chart(self.recording(), &mut self.stacks(&basis.view), &asked);
+            times = columns(self.recording(), of, span, asked.columns, sliced);
+            let chart_of = Asked {
+                metric,
+                tariff: &basis.tariff,
+                selection,
+                of,
+                cuts: &times,
+                by_line: asked.lines,
+                sliced,
+                numbers: &|priced| numbers.of(priced, &basis.tariff).collect(),
+            };
+            chart = stack_chart(self.recording(), &mut self.stacks(&basis.view), &chart_of);
         }
-        let StackChart { columns, bars, damage } = chart;
+        let StackChart { columns, numbers: total, bars, damage } = chart;
         let mut frames = FrameTable::default();
         let column = |of: fn(&Bar) -> f64| bars.iter().map(of).collect();
         let shown = BarColumns {
@@ -54,7 +65,7 @@ impl Recordings<'_> {
             frame: bars.iter().map(|bar| f64::from(frames.number(bar.frame))).collect(),
             first: column(|bar| bar.columns.0 as f64),
             behind: column(|bar| bar.columns.1 as f64),
-            value: column(|bar| bar.has.value),
+            value: column(|bar| bar.value),
         };
         head.damage.extend(damage);
         let (named, texts) = frames.columns(self.recording());
@@ -63,11 +74,10 @@ impl Recordings<'_> {
         let ns = |times: &[u64]| times.iter().map(|units| self.tariff.ns(*units as f64)).collect();
         let (begin, end) =
             (ns(times.split_last().map_or(&[], |(_, rest)| rest)), ns(times.get(1..).unwrap_or_default()));
-        pack.columns("columns", &ChartColumns { begin, end, value: columns.iter().map(|has| has.value).collect() });
+        pack.columns("columns", &ChartColumns { begin, end, value: columns });
         pack.columns("bars", &shown);
-        if bars.iter().any(|bar| bar.has.variance > 0.0) {
-            pack.columns("bars", &BarVarianceColumns { variance: column(|bar| bar.has.variance) });
-        }
+        let rows = std::iter::once(&total).chain(bars.iter().map(|bar| &bar.numbers));
+        numbers.write(&mut pack, "bars", rows.map(|row| row.iter().copied()));
         pack.columns("frames", &named);
         Ok(pack)
     }

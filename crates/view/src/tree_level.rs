@@ -2,24 +2,17 @@
 
 use crate::ask::{Level, most_nodes};
 use crate::frame_table::FrameTable;
-use crate::metrics::{self, NOTHING};
+use crate::metrics;
 use crate::no_answer::NoAnswer;
 use crate::pack::Pack;
 use crate::packs::{LevelColumns, LevelPack};
 use crate::recordings::Recordings;
 use crate::selections::Selected;
-use memtoll_analysis::metric::Metric;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::stable_key::Key;
 use memtoll_analysis::tree::{Below, Limit, Part, Twig, outline};
 use memtoll_query::Query;
 use memtoll_query::query::TreeQuery;
-
-/// The place of a metric among those that are shown.
-fn index(metric: Metric) -> Result<usize, NoAnswer> {
-    let name = metric.about().name;
-    metrics::names().position(|known| known == name).ok_or(NoAnswer::NoColumn(name))
-}
 
 /// A node of an answer.
 struct Node {
@@ -39,10 +32,7 @@ impl Recordings<'_> {
         tree: &TreeQuery,
         level: &Level,
     ) -> Result<Pack, NoAnswer> {
-        let columns: Vec<usize> = match level.columns.is_empty() {
-            true => (0..metrics::COUNT).collect(),
-            false => level.columns.iter().map(|metric| index(*metric)).collect::<Result<_, NoAnswer>>()?,
-        };
+        let chosen = metrics::chosen(&level.columns)?;
         let known = &self.recording().frames;
         let mut key = Key::EMPTY;
         let path = level.path.iter().filter_map(|frame| known.numbered(*frame));
@@ -66,11 +56,11 @@ impl Recordings<'_> {
         };
         let tariff = self.tariff.of_sums(&selected.sums);
         // Only the numbers that are shown are added up.
-        let places = metrics::places(&columns);
-        let mut numbers = Vec::with_capacity(selected.sums.sites.len() * places.len());
+        let count = chosen.count();
+        let mut numbers = Vec::with_capacity(selected.sums.sites.len() * count);
         let keep = |of: &Priced| {
-            numbers.extend(places.iter().map(|place| metrics::value_at(*place, of, &tariff)));
-            numbers.len() - places.len()
+            numbers.extend(chosen.of(of, &tariff));
+            numbers.len() - count
         };
         let outline = match outline(&mut self.stacks(&selected.view), &selected.sums, &wanted, keep) {
             None if !trail.is_empty() => return Err(NoAnswer::NoCallPath),
@@ -95,15 +85,12 @@ impl Recordings<'_> {
         let mut pack = Pack::new(&LevelPack { labels, texts });
         pack.columns("tree", &of);
         pack.columns("frames", &frames);
-        let added = outline.add_up(places.len(), |at: &usize| numbers[*at..][..places.len()].iter().copied());
+        let added = outline.add_up(count, |at: &usize| numbers[*at..][..count].iter().copied());
         let row = |node: &Node| {
             let sums = if node.are_others { added.of_dropped(node.branch) } else { added.of_branch(node.branch) };
-            let mut row = NOTHING;
-            places.iter().zip(sums).for_each(|(place, sum)| row[*place] = *sum);
-            row
+            sums.iter().copied()
         };
-        let rows: Vec<_> = nodes.iter().map(row).collect();
-        metrics::write_some(&mut pack, "tree", &rows, |index| columns.contains(&index));
+        chosen.write(&mut pack, "tree", nodes.iter().map(row));
         Ok(pack)
     }
 }

@@ -80,6 +80,8 @@ export interface Frame {
     file: string;
     line: number;
     module: string;
+    /** What its loaded file is called: its name, with as many folders as tell it from the others. None: it stands for several files. */
+    moduleName?: string;
     /** What tells its loaded file from the others: its name or, if several have that name, its path. None: it stands for several files. */
     uniqueModule?: string;
     /** Other loaded files have a function of its name. */
@@ -157,7 +159,7 @@ export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"]
 export const unknownOf = (name: string) => `${name}.unknown`;
 
 /** The columns of frames. */
-export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
 
 /** The frames of a pack; `prefix` begins the names of their columns. */
 export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${FrameColumn}`>, texts: string[], prefix: Prefix): Frame[] {
@@ -174,6 +176,7 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
         file: text(file, index),
         line: line[index] ?? 0,
         module: text(module, index),
+        moduleName: text(of("frames.module_name"), index),
         uniqueModule: text(of("frames.unique_module"), index),
         shared: shared[index] === 1,
         withoutTables: withoutTables[index] === 1,

@@ -1,14 +1,14 @@
 // Two call trees as one: what was before, what is after.
 
-import { framesOf, type Metric } from "./answer";
+import { framesOf, titleInRows, type Metric, type Profile } from "./answer";
 import { sideInWords } from "./comparison";
-import { marginBetween, type Errors } from "./errors";
+import { Errors, inFrames, marginBetween } from "./errors";
 import { share, signedEstimate } from "./format";
 import { Branch, type Load, type Part } from "./loaded_tree";
 import { fileName } from "./names";
 import { below } from "./paths";
 import type { Column, Pack } from "./pack";
-import type { ChangedTreesPack } from "./packs";
+import type { ChangedTreesPack, Estimated } from "./packs";
 import { childrenOf, type TreeItem } from "./tree";
 
 /**
@@ -18,6 +18,8 @@ import { childrenOf, type TreeItem } from "./tree";
 export interface Changed extends TreeItem {
     before: number;
     after: number;
+    /** Half of the 95 % interval of the difference; 0 of what is counted. */
+    margin: number;
     children(): Changed[];
 }
 
@@ -30,10 +32,11 @@ export type AskChanged = (path: Step[], least: number) => Promise<Pack<ChangedTr
 interface OfBoth extends Part<Step> {
     before: Column;
     after: Column;
+    margin: Column;
 }
 
 function partOf(pack: Pack<ChangedTreesPack>): OfBoth {
-    const [parent, frame, side, others, values, before, after] = pack.all("tree.parent", "tree.frame", "tree.side", "tree.others", "tree.width", "tree.before", "tree.after");
+    const [parent, frame, side, others, values, before, after, margin] = pack.all("tree.parent", "tree.frame", "tree.side", "tree.others", "tree.width", "tree.before", "tree.after", "tree.margin");
     const { before_texts, after_texts } = pack.head;
     const frames = [framesOf(pack, before_texts, "before."), framesOf(pack, after_texts, "after.")];
     const frameOf = (node: number) => (frame[node] ? (frames[side[node]!]?.[frame[node]! - 1] ?? null) : null);
@@ -41,7 +44,7 @@ function partOf(pack: Pack<ChangedTreesPack>): OfBoth {
         const found = frameOf(node);
         return found && [side[node]!, found.id];
     };
-    return { children: childrenOf(parent), values, others, hasMore: () => false, frameOf, stepTo, before, after };
+    return { children: childrenOf(parent), values, others, hasMore: () => false, frameOf, stepTo, before, after, margin };
 }
 
 class Asked extends Branch<Step, OfBoth> implements Changed {
@@ -55,6 +58,10 @@ class Asked extends Branch<Step, OfBoth> implements Changed {
 
     get after(): number {
         return this.part.after[this.node]!;
+    }
+
+    get margin(): number {
+        return this.part.margin[this.node]!;
     }
 
     valueOf(): number {
@@ -76,6 +83,9 @@ export function nameOf({ frame, label, others }: TreeItem): string {
 
 const sum = (items: TreeItem[]) => items.reduce((sum, item) => sum + item.value, 0);
 
+/** How far the difference of some branches before and some after may be off. */
+type MarginOf = (sides: [before: TreeItem[], after: TreeItem[]]) => number;
+
 /** Two trees of a page. */
 class Merged implements Changed {
     readonly frame;
@@ -90,6 +100,7 @@ class Merged implements Changed {
         private readonly sides: [TreeItem[], TreeItem[]],
         /** Narrower branches have no children until they are loaded. */
         private least: number,
+        private readonly marginOf: MarginOf,
     ) {
         const [before, after] = sides;
         this.frame = (after[0] ?? before[0])?.frame ?? null;
@@ -117,7 +128,7 @@ class Merged implements Changed {
                 groups.set(name, known);
             }
         });
-        this.list = [...groups].map(([name, sides]) => new Merged(below(this.key, name), sides, this.least)).sort((a, b) => b.value - a.value || (a.key < b.key ? -1 : 1));
+        this.list = [...groups].map(([name, sides]) => new Merged(below(this.key, name), sides, this.least, this.marginOf)).sort((a, b) => b.value - a.value || (a.key < b.key ? -1 : 1));
         return this.list;
     }
 
@@ -136,6 +147,10 @@ class Merged implements Changed {
         return this.value - this.children().reduce((sum, child) => sum + child.value, 0);
     }
 
+    get margin(): number {
+        return this.marginOf(this.sides);
+    }
+
     async load(least: number): Promise<void> {
         this.least = Math.min(this.least, least * (this.before + this.after));
         this.list = this.width = null;
@@ -147,16 +162,40 @@ class Merged implements Changed {
 }
 
 /** Two trees that are there as a whole, as one. */
-export function merged(before: TreeItem, after: TreeItem, least: number): Changed {
-    return new Merged("", [[before], [after]], least * (before.value + after.value));
+export function merged(before: TreeItem, after: TreeItem, least: number, marginOf: MarginOf): Changed {
+    return new Merged("", [[before], [after]], least * (before.value + after.value), marginOf);
 }
 
+/** What branches of one side have. */
+type EstimateOf = (items: TreeItem[]) => Estimated;
+
+/** Of a metric, as the recording of that side, whose metrics these are, has it. */
+export function estimatesOf({ name }: Metric, totals: Profile["totals"], metrics: Metric[]): EstimateOf {
+    const errors = new Errors(totals, metrics);
+    const metric = metrics.find((one) => one.name === name);
+    return (items) => {
+        const value = sum(items);
+        // What a side does not have is not off.
+        return metric && items.length > 0 ? errors.around(metric, value, inFrames(items)) : { value, low: value, high: value };
+    };
+}
+
+/** A difference is off as both sides are. */
+export const marginOfBoth = ([before, after]: readonly [before: EstimateOf, after: EstimateOf]): MarginOf => (sides) => marginBetween(before(sides[0]), after(sides[1]));
+
+/** What changed in several branches. */
+export const together = (items: Changed[]): Pick<Changed, "before" | "after" | "margin"> => ({
+    before: items.reduce((sum, { before }) => sum + before, 0),
+    after: items.reduce((sum, { after }) => sum + after, 0),
+    margin: Math.hypot(...items.map(({ margin }) => margin)),
+});
+
 /** `2 ms before, 3 ms after: +1.0 ± 0.4 ms cost, 50 ± 20 % of 2 ms`. */
-export function changeInWords({ before, after }: Pick<Changed, "before" | "after">, metric: Metric, errors: Errors): string {
-    const [by, margin] = [after - before, marginBetween(errors.alone(metric, before), errors.alone(metric, after))];
+export function changeInWords({ before, after, margin }: Pick<Changed, "before" | "after" | "margin">, metric: Metric): string {
+    const by = after - before;
     const size = Math.abs(by);
     const side = (value: number) => sideInWords(value, margin, metric.unit);
-    return `${side(before)} before, ${side(after)} after: ${signedEstimate(by, margin, metric.unit)} ${metric.title}${before > 0 && size > 0 ? `, ${share(size, size - margin, size + margin, before)} of ${side(before)}` : ""}`;
+    return `${side(before)} before, ${side(after)} after: ${signedEstimate(by, margin, metric.unit)} ${titleInRows(metric)}${before > 0 && size > 0 ? `, ${share(size, size - margin, size + margin, before)} of ${side(before)}` : ""}`;
 }
 
 /** How a branch changed: from −1, it is gone, to 1, it is new. */

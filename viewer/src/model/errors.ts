@@ -3,6 +3,7 @@
 import { basisOf, type Basis, type Metric } from "./answer";
 import { byChance, inRow } from "./format";
 import type { Estimated, Totals } from "./packs";
+import type { TreeItem } from "./tree";
 
 /** What the part has of a metric; null: not known, or its pack does not say. */
 export type Has = (metric: Metric) => number | null;
@@ -15,6 +16,15 @@ export const WAITS = ["waiting", "reading"];
 
 /** What all costs are made of. */
 export const PARTS_OF_COST = [...CHARGED, ...WAITS];
+
+/** The metrics that say how far these are off: a cost is off as its parts are. */
+export const withParts = (names: string[]): string[] => [...new Set(names.includes("cost") ? [...names, ...PARTS_OF_COST] : names)];
+
+/** What several frames have together. */
+export const inFrames = (items: readonly Pick<TreeItem, "valueOf">[]): Has => (metric) => {
+    const known = items.map((item) => item.valueOf(metric)).filter((value) => value !== null);
+    return known.length > 0 ? known.reduce((sum, value) => sum + value, 0) : null;
+};
 
 /** What several rows have together. */
 export const sumOf = (rows: readonly number[], of: (row: number, metric: Metric) => number | null): Has => (metric) => rows.reduce((sum, row) => sum + (of(row, metric) ?? 0), 0);

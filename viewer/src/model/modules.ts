@@ -1,9 +1,13 @@
 // Which modules have a color of their own.
 
+import { fileName } from "./names";
 import type { TreeItem } from "./tree";
 
 /** Branches with a smaller share of the whole are not looked at. */
 const LEAST = 1 / 500;
+
+/** What loaded files are called, by path. */
+export const namesOf = (items: TreeItem[]): Map<string, string> => new Map(items.flatMap(({ frame }) => (frame ? [[frame.module, frame.moduleName ?? fileName(frame.module)]] : [])));
 
 /** The modules of the frames that are loaded, the one with the most of its own first: what a frame has that no frame of another module in it has. */
 export function modulesOf(root: TreeItem): string[] {

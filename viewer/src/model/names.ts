@@ -24,10 +24,13 @@ export function fitted(text: string, width: number, widthOf: (text: string) => n
     return "";
 }
 
-/** `grow.cpp:12`, or the loaded file where there is no line. */
+/** `grow.cpp:12`, or the loaded file where there is no line: `libz.so`, `a/plugin.so` where there is another one of this name. Of two such
+    files that have the same function, both. */
 export function placeOf(frame: Frame): string {
-    if (frame.file) return frame.line > 0 ? `${fileName(frame.file)}:${frame.line}` : fileName(frame.file);
-    return fileName(frame.module);
+    const module = frame.moduleName ?? fileName(frame.module);
+    if (!frame.file) return module;
+    const place = frame.line > 0 ? `${fileName(frame.file)}:${frame.line}` : fileName(frame.file);
+    return frame.shared && module.includes("/") ? `${place}, ${module}` : place;
 }
 
 export function frameName(frame: Frame): string {

@@ -5,9 +5,9 @@ import { profileOf, type Finding, type Metric, type Profile } from "./answer";
 import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
 import { time } from "./format";
 import { Damage } from "./damage";
-import { merged, type Changed } from "./changed_tree";
+import { estimatesOf, marginOfBoth, merged, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
-import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, PatternsPack, ProfilePack, SlicePack, SourcesPack } from "./packs";
+import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, MetricsPack, PatternsPack, ProfilePack, SlicePack, SourcesPack } from "./packs";
 import { joined, type Slice } from "./time_slices";
 import { leastOf, recordingOf, type Recording, type Source, type TreePart } from "./data_source";
 import { sourceFileIn, type SourceFile } from "./source_file";
@@ -21,6 +21,8 @@ export class Page implements Source {
     readonly waits = new Waits();
     step = 0;
     private metrics: Metric[] = [];
+    /** As the recording before has them. */
+    private metricsBefore: Metric[] = [];
     private whole: Pack<ProfilePack> | undefined;
     private patternsOfAll: Pack<PatternsPack> | undefined;
     private advised: Pack<AdvicePack> | undefined;
@@ -36,15 +38,19 @@ export class Page implements Source {
     constructor(private readonly packed: string[]) {}
 
     async open(): Promise<Recording> {
-        const [about, whole, patterns, advice, activity, sources, changes, before, ...slices] = this.packed;
-        if (!about || !whole || !patterns || !advice || !activity || !sources || !changes || !before) throw new Error("this page is not complete: write it again with memtoll html");
+        const [about, whole, patterns, advice, activity, sources, changes, metrics, before, ...slices] = this.packed;
+        if (!about || !whole || !patterns || !advice || !activity || !sources || !changes || !metrics || !before) throw new Error("this page is not complete: write it again with memtoll html");
         const recording = recordingOf(await unpacked<AboutPack>(about));
         this.metrics = recording.metrics;
         [this.whole, this.patternsOfAll, this.advised, this.whenever] = await Promise.all([unpacked<ProfilePack>(whole), unpacked<PatternsPack>(patterns), unpacked<AdvicePack>(advice), unpacked<ActivityPack>(activity)]);
         for (const { head } of [this.whole, this.patternsOfAll, this.whenever]) this.damage.add(head);
         this.damage.add({ about: recording.about });
         this.texts = (await unpacked<SourcesPack>(sources)).head.sources;
-        if (recording.compares) [this.changes, this.before] = await Promise.all([unpacked<ChangesPack>(changes), unpacked<ProfilePack>(before)]);
+        this.metricsBefore = this.metrics;
+        if (recording.compares) {
+            [this.changes, this.before] = await Promise.all([unpacked<ChangesPack>(changes), unpacked<ProfilePack>(before)]);
+            this.metricsBefore = (await unpacked<MetricsPack>(metrics)).head.metrics;
+        }
         this.slices = await Promise.all(slices.map((slice) => unpacked<SlicePack>(slice)));
         if (recording.about.process_count > 1) this.atEnd = this.slices.pop();
         this.step = recording.timeline.end_ns / Math.max(1, this.slices.length);
@@ -122,13 +128,15 @@ export class Page implements Source {
     }
 
     async difference(selection: Selection, base: Base | null, part: TreePart): Promise<Changed> {
-        const [before, after] = [await this.profileBefore(selection, base), await this.profile(selection)].map((profile) => treeOf(profile, part.metric, part.reversed));
-        return merged(before!, after!, leastOf(part, part.least));
+        const [before, after] = [await this.profileBefore(selection, base), await this.profile(selection)];
+        const [was, is] = [before, after].map((profile) => treeOf(profile, part.metric, part.reversed));
+        const errors = [estimatesOf(part.metric, before.totals, this.metricsBefore), estimatesOf(part.metric, after.totals, this.metrics)] as const;
+        return merged(was!, is!, leastOf(part, part.least), marginOfBoth(errors));
     }
 
     /** The recording before, or another span of this one. */
     private async profileBefore(selection: Selection, base: Base | null): Promise<Profile> {
-        if (this.before) return profileOf(this.before, this.metrics);
+        if (this.before) return profileOf(this.before, this.metricsBefore);
         if (!base) throw new Error("There is nothing to compare with.");
         return this.profile({ ...selection, ...base });
     }

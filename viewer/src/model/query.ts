@@ -52,7 +52,7 @@ export type Page =
     | { memory: { range: [number, number] | null } }
     | { generations: { borders: Borders } }
     | { stacked: { intervals: number; through?: string } }
-    | { "stack-chart": { columns: number; lines: boolean } }
+    | { "stack-chart": { columns: number; lines: boolean; metrics: string[] } }
     | { layout: { of: string | null } };
 
 export interface Question {

@@ -4,7 +4,9 @@ import { framesOf, type Frame } from "./answer";
 import type { MemoryArea } from "./memory_map";
 import type { Column, Pack } from "./pack";
 import type { ResidentPack, ResidentSet } from "./packs";
-import { literally } from "./query";
+import { withCut } from "./cuts";
+import { oneFunction } from "./names";
+import type { State } from "./state";
 
 /** What holds memory, in the order of the balance: names of columns and of colors. */
 export const PARTS = ["live", "slack", "pinned", "free_pages", "mappings", "stacks", "globals", "files", "recorder", "other"] as const;
@@ -100,5 +102,5 @@ export function partsOf(map: PageMap, place: number): { name: PartName; bytes: n
     return all.sort((a, b) => b.bytes - a.bytes);
 }
 
-/** The filter for call stacks with a function: its short name is that of no function. */
-export const filterOf = ({ qualified }: Pick<Frame, "qualified">): string => literally(qualified);
+/** What shows only calls of one function: of overloads, or of functions of one name in two libraries, that one. */
+export const onlyOf = (state: Pick<State, "cuts">, frame: Frame): Partial<State> => ({ filter: "", ...withCut(state, { kind: "focus", of: "function", name: oneFunction(frame) }) });

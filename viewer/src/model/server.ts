@@ -4,7 +4,7 @@ import type { Span } from "./activity";
 import type { Advised } from "./advice";
 import { profileOf, type Finding, type Metric, type Profile } from "./answer";
 import { branchesOf, type Step } from "./loaded_tree";
-import { PARTS_OF_COST } from "./errors";
+import { withParts } from "./errors";
 import { Damage } from "./damage";
 import { comparisonOf, type Comparison } from "./comparison";
 import { differenceOf, type Changed } from "./changed_tree";
@@ -112,9 +112,8 @@ export class Server implements Source {
     tree(selection: Selection, part: TreePart, signal: AbortSignal): Promise<TreeItem> {
         const main = part.metric.over ?? part.metric.name;
         const shown = [main, ...part.columns.flatMap((one) => (one.over ? [one.name, one.over] : [one.name]))];
-        // How far a cost is off depends on its parts.
-        const names = new Set(shown.includes("cost") ? [...shown, ...PARTS_OF_COST] : shown);
-        const metrics = this.metrics.filter((one) => names.has(one.name));
+        const names = withParts(shown);
+        const metrics = this.metrics.filter((one) => names.includes(one.name));
         const columns = metrics.map((one) => one.name);
         // What is loaded later belongs to a tree that is shown and stays shown.
         let first: AbortSignal | undefined = signal;
@@ -174,7 +173,7 @@ export class Server implements Source {
     }
 
     stackChart(selection: Selection, metric: Metric, byLine: boolean, signal: AbortSignal): Promise<Pack<StackChartPack>> {
-        return this.answer({ query: { ...queryOf({ ...selection, ...NO_PAGES }), metric: metric.name }, page: { "stack-chart": { columns: CHART_COLUMNS, lines: byLine } } }, signal);
+        return this.answer({ query: { ...queryOf({ ...selection, ...NO_PAGES }), metric: metric.name }, page: { "stack-chart": { columns: CHART_COLUMNS, lines: byLine, metrics: withParts([metric.name]) } } }, signal);
     }
 
     async compare(selection: Selection, base: Base | null, signal: AbortSignal): Promise<Comparison> {

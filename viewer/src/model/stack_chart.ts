@@ -1,6 +1,7 @@
 // The call stacks of a thread in the order of time: which frames each part of the time shows.
 
-import { framesOf } from "./answer";
+import { framesOf, numbersOf, type Metric } from "./answer";
+import { withParts } from "./errors";
 import type { Box } from "./flame_layout";
 import { isolated } from "./format";
 import type { Pack } from "./pack";
@@ -11,7 +12,6 @@ export interface Bar extends TreeItem {
     /** When it begins and ends, ns. */
     from: number;
     to: number;
-    variance: number;
     children: () => Bar[];
 }
 
@@ -34,16 +34,17 @@ const sum = (values: Iterable<number>) => {
     return all;
 };
 
-/** null: no thread has any of the metric. */
-export function stackChartOf(pack: Pack<StackChartPack>): StackChart | null {
+/** Of a metric, one of `all`; null: no thread has any of it. */
+export function stackChartOf(pack: Pack<StackChartPack>, main: Metric, all: Metric[]): StackChart | null {
     const { thread, others, texts } = pack.head;
     const [begin, end, has] = pack.all("columns.begin", "columns.end", "columns.value");
     if (!thread || has.length === 0) return null;
     const frames = framesOf(pack, texts, "");
     const [caller, frame, first, behind, value] = pack.all("bars.caller", "bars.frame", "bars.first", "bars.behind", "bars.value");
-    const variance = pack.has("bars.variance") ? pack.column("bars.variance") : null;
+    const names = withParts([main.name]);
+    const numbers = numbersOf(pack, "bars", all.filter(({ name }) => names.includes(name)));
     const calls: Bar[][] = Array.from({ length: caller.length + 1 }, () => []);
-    const bar = (key: string, number: number, more: Pick<Bar, "frame" | "label" | "value" | "variance" | "from" | "to">): Bar => ({
+    const bar = (key: string, number: number, more: Pick<Bar, "frame" | "label" | "value" | "from" | "to">): Bar => ({
         ...more,
         key,
         others: 0,
@@ -53,11 +54,11 @@ export function stackChartOf(pack: Pack<StackChartPack>): StackChart | null {
         children: () => calls[number]!,
         hasMore: false,
         load: () => Promise.resolve(),
-        valueOf: () => null,
+        valueOf: ({ name }) => numbers.get(name)?.[number] ?? null,
     });
-    const of = (number: number): Bar => bar(`${number + 1}@${begin[first[number]!]}`, number + 1, { frame: frames[frame[number]!]!, value: value[number]!, variance: variance?.[number] ?? 0, from: begin[first[number]!]!, to: end[behind[number]! - 1]! });
+    const of = (number: number): Bar => bar(`${number + 1}@${begin[first[number]!]}`, number + 1, { frame: frames[frame[number]!]!, value: value[number]!, from: begin[first[number]!]!, to: end[behind[number]! - 1]! });
     for (const [number, outer] of caller.entries()) calls[outer]!.push(of(number));
-    const root = bar("", 0, { frame: null, label: threadName(thread), value: sum(has), variance: 0, from: begin[0]!, to: end[end.length - 1]! });
+    const root = bar("", 0, { frame: null, label: threadName(thread), value: sum(has), from: begin[0]!, to: end[end.length - 1]! });
     const lengths = Array.from(begin, (ns, at) => end[at]! - ns).slice(1, -1);
     const [least, most] = lengths.length > 0 ? [Math.min(...lengths), Math.max(...lengths)] : [root.to - root.from, root.to - root.from];
     return { root, thread, others, count: begin.length, lengths: [least, most] };

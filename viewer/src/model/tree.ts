@@ -1,6 +1,8 @@
 // Call trees, one level at a time: from the threads' entries inwards, or from the allocations outwards.
 
 import { unknownOf, frameOf, type CallTree, type Frame, type Metric, type Numbers, type Profile } from "./answer";
+import { inFrames, type Errors } from "./errors";
+import { inRow, percent } from "./format";
 import { areOf } from "./names";
 import { below, isWithin } from "./paths";
 
@@ -24,6 +26,14 @@ export interface TreeItem {
     load(least: number): Promise<void>;
     /** Another metric's value. */
     valueOf(metric: Metric): number | null;
+}
+
+/** `12 ms, 30.0 % of 40 ms`: what branches have together of what the root has. */
+export function shareInWords(items: TreeItem[], root: TreeItem, metric: Metric, errors: Errors): string {
+    const valueOf = (items: TreeItem[]) => items.reduce((sum, { value }) => sum + value, 0);
+    const shown = (items: TreeItem[]) => inRow(errors.around(metric, valueOf(items), inFrames(items)), metric.unit);
+    const [of] = items;
+    return items.length === 1 && of === root ? shown(items) : `${shown(items)}, ${percent(valueOf(items), root.value) || "0 %"} of ${shown([root])}`;
 }
 
 function lazy<T>(make: () => T): () => T {

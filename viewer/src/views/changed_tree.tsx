@@ -3,7 +3,7 @@ import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Metric } from "../model/answer";
 import { isSearched } from "../model/data_source";
-import { changeInWords, changeOf, type Changed } from "../model/changed_tree";
+import { changeInWords, changeOf, together, type Changed } from "../model/changed_tree";
 import { baseOf, selectionOf } from "../model/state";
 import { DirectionChoice, Empty, Pending } from "../widgets";
 import { FlameGraph, LEAST } from "./flame_graph";
@@ -30,7 +30,7 @@ interface Props {
 
 /** One flame graph of what was before and what is after. */
 export function Difference({ metric, children }: Props) {
-    const { source, state, errors } = useShown();
+    const { source, state } = useShown();
     const selection = selectionOf(state);
     const part = { metric, columns: [], reversed: state.reversed, through: "", by: "", least: LEAST, search: state.search };
     const key = JSON.stringify([selection, state.base, metric.name, state.reversed, isSearched(part)]);
@@ -41,13 +41,13 @@ export function Difference({ metric, children }: Props) {
     return (
         <FlameGraph
             root={root}
-            inWords={(value) => errors.inWords(metric, value)}
+            together={(items) => changeInWords(together(items), metric)}
             title={`the difference of ${metric.title}`}
             search={state.search}
             grown={grown}
             colors={{ same: "--flame", more: "--flame-more", less: "--flame-less" }}
             paint={paint}
-            tell={(item) => changeInWords(item, metric, errors)}
+            tell={(item) => changeInWords(item, metric)}
             columns={["before", "after", "difference"].map((title) => ({ title, unit: metric.unit }))}
             cells={({ before, after }) => [before, after, after - before]}
             load={(item) => item.load(LEAST).then(() => redraw(0))}

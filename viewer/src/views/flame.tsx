@@ -1,9 +1,8 @@
 import { useMemo, useReducer } from "preact/hooks";
 import { useShown, useTree } from "../context";
-import { columnOf } from "../model/answer";
-import { inRow, percent } from "../model/format";
+import { columnOf, titleInRows } from "../model/answer";
 import { byFunction } from "../model/functions";
-import type { TreeItem } from "../model/tree";
+import { shareInWords, type TreeItem } from "../model/tree";
 import { AtLeast, DirectionChoice, Empty, LinesChoice, LiveChoice, MetricChoice, OrderChoice, Pending, SharesOf } from "../widgets";
 import { FlameGraph, LEAST } from "./flame_graph";
 import { ColorChoice, useModuleColors } from "./module_colors";
@@ -24,19 +23,19 @@ function Merged() {
     const loaded = useTree({ metric: main, columns: [main], reversed: state.reversed, through: "", by: "", least: LEAST, search: state.search });
     const root = useMemo(() => (loaded.value ? (state.byLine ? loaded.value : byFunction(loaded.value)) : NOTHING), [loaded.value, state.byLine]);
     const { isByMetric, paint, colors, legend } = useModuleColors(root, metric);
-    const shown = (item: TreeItem) => inRow(errors.around(main, item.value, (one) => item.valueOf(one)), main.unit);
+    const together = (items: TreeItem[]) => shareInWords(items, root, main, errors);
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     return (
         <div class="fill">
             <FlameGraph
                 root={root}
-                inWords={(value) => errors.inWords(main, value)}
+                together={together}
                 title={main.title}
                 search={state.search}
                 grown={grown}
                 colors={colors}
                 paint={paint}
-                tell={(item) => `${shown(item)}, ${percent(item.value, root.value)} of ${shown(root)} ${main.title}`}
+                tell={(item) => `${together([item])} ${titleInRows(main)}`}
                 columns={[columnOf(main)]}
                 cells={(item) => [item.value]}
                 {...(source.asks ? { load: (item: TreeItem) => item.load(LEAST).then(() => redraw(0)) } : {})}

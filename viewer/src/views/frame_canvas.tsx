@@ -7,7 +7,6 @@ import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { colorOf, useCanvas, useSize } from "../hooks";
 import type { Box } from "../model/flame_layout";
-import { percent } from "../model/format";
 import type { State } from "../model/state";
 import { save, type Column } from "../model/table_text";
 import { fitted, labelOf } from "../model/names";
@@ -34,8 +33,8 @@ const textIn = (ctx: CanvasRenderingContext2D, box: Box): string => (box.width <
 export interface Content<Item extends TreeItem> {
     /** What has all frames in it. */
     root: Item;
-    /** A number of the metric. */
-    inWords: (value: number) => string;
+    /** What some frames have together. */
+    together: (items: Item[]) => string;
     /** What the values are of. */
     title: string;
     search: string;
@@ -79,7 +78,7 @@ interface Props<Item extends TreeItem> extends Content<Item> {
 /** What a box is called. */
 const named = ({ item, parent }: Box) => (parent || item.frame || item.label ? labelOf(item) : "all");
 
-export function FrameCanvas<Item extends TreeItem>({ root, inWords, title, search, colors: names, paint, tell, columns, cells, tools, legend, empty, name, place, into, outOf, all, keys, within, hint, axis }: Props<Item>) {
+export function FrameCanvas<Item extends TreeItem>({ root, together, title, search, colors: names, paint, tell, columns, cells, tools, legend, empty, name, place, into, outOf, all, keys, within, hint, axis }: Props<Item>) {
     const { theme, state, go, setCopy } = useShown();
     const holder = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
@@ -147,7 +146,7 @@ export function FrameCanvas<Item extends TreeItem>({ root, inWords, title, searc
     };
 
     const told = at ?? chosen;
-    const sum = useMemo(() => (matches ? matched(root, matches) : null), [root, matches, boxes]);
+    const found = useMemo(() => (matches ? matched(root, matches) : null), [root, matches, boxes]);
     const svg = () => {
         const colors = colorsOf(names);
         return svgOf(boxes, width, height, colors, (box) => fill(box, colors));
@@ -155,8 +154,8 @@ export function FrameCanvas<Item extends TreeItem>({ root, inWords, title, searc
     return (
         <>
             <div class="tools">
-                {tools(<Search {...(sum ? { hits: { ...sum, count: hits.length } } : {})} />)}
-                {sum && (sum.isAll || sum.value > 0) && <span class="soft">found: {sum.isAll ? "" : "at least "}{inWords(sum.value)}, {percent(sum.value, root.value) || "0 %"} of {inWords(root.value)}</span>}
+                {tools(<Search {...(found ? { hits: { ...found, isAny: found.items.length > 0, count: hits.length } } : {})} />)}
+                {found && (found.isAll || found.items.length > 0) && <span class="soft">found: {found.isAll ? "" : "at least "}{together(found.items)}</span>}
                 {all.isShown ? <button disabled>all</button> : <Door to={all.to} class="button">all</Door>}
                 <FrameButtons frame={inHand} />
                 <button onClick={() => canvas.current?.toBlob((blob) => blob && save(blob, "memtoll.png"))}>PNG</button>
@@ -193,21 +192,21 @@ export function FrameCanvas<Item extends TreeItem>({ root, inWords, title, searc
     );
 }
 
-/** What lies in the outermost frames that match. */
-function matched(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): { value: number; isAll: boolean; looked: number } {
-    let value = 0;
+/** The outermost frames that match. */
+function matched<Item extends TreeItem>(root: Item, matches: NonNullable<ReturnType<typeof matcher>>): { items: Item[]; isAll: boolean; looked: number } {
+    const items: Item[] = [];
     let isAll = true;
     let looked = 0;
-    const open = [...root.children()];
+    const open = [...root.children()] as Item[];
     for (let item = open.pop(); item; item = open.pop()) {
         looked++;
-        if (matches(item.frame, item.label)) value += item.value;
+        if (matches(item.frame, item.label)) items.push(item);
         else {
             if (item.hasMore) isAll = false;
-            open.push(...item.children());
+            open.push(...(item.children() as Item[]));
         }
     }
-    return { value, isAll, looked };
+    return { items, isAll, looked };
 }
 
 function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, fill: (box: Box) => string, matches: ReturnType<typeof matcher>, chosen: Box | null): void {

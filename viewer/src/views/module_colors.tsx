@@ -2,8 +2,7 @@ import { useMemo } from "preact/hooks";
 import { useShown } from "../context";
 import type { Metric } from "../model/answer";
 import type { Box } from "../model/flame_layout";
-import { modulesOf } from "../model/modules";
-import { fileName } from "../model/names";
+import { modulesOf, namesOf } from "../model/modules";
 import type { TreeItem } from "../model/tree";
 import type { Colors } from "./frame_canvas";
 
@@ -25,11 +24,11 @@ export function useModuleColors(root: TreeItem, metric: Metric) {
         };
     }, [modules, isByMetric]);
     const legend = (boxes: Box[]) => {
-        const seen = new Set(boxes.map(({ item }) => item.frame?.module));
+        const seen = namesOf(boxes.map(({ item }) => item));
         const isOther = boxes.some(({ item }) => item.frame && !modules.includes(item.frame.module));
         return (
             <p class="legends" aria-label="colors">
-                {modules.map((module, index) => seen.has(module) && <span key={module} class="legend" title={module}><span class={`key module-${index}`} /><bdi>{fileName(module)}</bdi></span>)}
+                {modules.map((module, index) => seen.has(module) && <span key={module} class="legend" title={module}><span class={`key module-${index}`} /><bdi>{seen.get(module)}</bdi></span>)}
                 {isOther && <span class="legend"><span class="key module-rest" />other modules</span>}
             </p>
         );

@@ -6,7 +6,7 @@ import { selects } from "../model/cuts";
 import { bytes, count, counted, exact, isolated, time, percent } from "../model/format";
 import { addressOf, areaOf, hex, placeOfCell, rowOf, type Layout } from "../model/memory_map";
 import { placeOf } from "../model/names";
-import { filterOf, heldOf, mostOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
+import { heldOf, mostOf, onlyOf, PARTS, partsOf, SHORT, type Held, type Owner, type PageMap } from "../model/resident_set";
 import { lookOf } from "../model/query";
 import { selectionOf } from "../model/state";
 import { toMetric, type Way } from "../model/ways";
@@ -78,7 +78,10 @@ function useWayTo(id: string): (metric: string) => Way {
 }
 
 /** The lines of a function that hold something. */
-const through = (way: Way, frame: Frame): Way => ({ ...way, filter: filterOf(frame) });
+const useLinesOf = () => {
+    const { state } = useShown();
+    return (way: Way, frame: Frame): Way => ({ ...way, ...onlyOf(state, frame) });
+};
 
 function Balance({ held: { set } }: { held: Held }) {
     const wayTo = useWayTo(set.id);
@@ -112,6 +115,7 @@ function Balance({ held: { set } }: { held: Held }) {
 
 function Pins({ held: { set, pins } }: { held: Held }) {
     const wayTo = useWayTo(set.id);
+    const linesOf = useLinesOf();
     if (pins.length === 0) return null;
     return (
         <section class="pins">
@@ -137,7 +141,7 @@ function Pins({ held: { set, pins } }: { held: Held }) {
                     <>
                         <div role="cell">
                             {pin.frame ? (
-                                    <Door to={through(wayTo("pinned"), pin.frame)} title="Show only stacks with this function"><Name frame={pin.frame} /></Door>
+                                    <Door to={linesOf(wayTo("pinned"), pin.frame)} title="Show only stacks with this function"><Name frame={pin.frame} /></Door>
                             ) : (
                                 "(no stack)"
                             )}
@@ -197,6 +201,7 @@ function Globals({ held: { set } }: { held: Held }) {
 /** What would make it smaller, as the text report has it. */
 function WhatHelps({ held: { set, wastes } }: { held: Held }) {
     const wayTo = useWayTo(set.id);
+    const linesOf = useLinesOf();
     if (wastes.length === 0 && set.on_wastes.length === 0) return null;
     return (
         <section class="wastes">
@@ -215,7 +220,7 @@ function WhatHelps({ held: { set, wastes } }: { held: Held }) {
                                 <td>{saves}</td>
                                 <td>
                                     <bdi>{remedy}</bdi>{" "}
-                                    {frame && <Door to={through(wayTo("resident"), frame)} class="link" title="Show only stacks with this function">lines</Door>}
+                                    {frame && <Door to={linesOf(wayTo("resident"), frame)} class="link" title="Show only stacks with this function">lines</Door>}
                                 </td>
                             </tr>
                         ))}
@@ -230,13 +235,14 @@ function WhatHelps({ held: { set, wastes } }: { held: Held }) {
 function Canvas({ held: { set, map } }: { held: Held }) {
     const { go, theme } = useShown();
     const wayTo = useWayTo(set.id);
+    const linesOf = useLinesOf();
     const { holder, canvas, width, layout, at, setAt, hit, keys } = useCells(map.areas, LABEL);
     useCanvas(canvas, { width, height: layout.height }, (ctx) => draw(ctx, map, layout, at), [map, layout, theme, at]);
 
     /** The lines of the function that has most of a cell. */
     const choose = (number: number) => {
         const frame = ownerOf(map, number)?.frame;
-        if (frame) go(through(wayTo("resident"), frame));
+        if (frame) go(linesOf(wayTo("resident"), frame));
     };
     return (
         <>

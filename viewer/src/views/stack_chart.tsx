@@ -3,9 +3,10 @@ import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
 import { idOf } from "../model/data_source";
-import { counted, percent, time } from "../model/format";
+import { counted, time } from "../model/format";
 import { placed, stackChartOf, threadName, type Bar, type StackChart as Chart } from "../model/stack_chart";
 import { selectionOf } from "../model/state";
+import { shareInWords } from "../model/tree";
 import { axisOf, timeAt } from "../model/time_axis";
 import { toMember, toSpan } from "../model/ways";
 import { Empty, LinesChoice, MetricChoice, OrderChoice, Pending } from "../widgets";
@@ -24,7 +25,7 @@ export function StackChart() {
     const key = JSON.stringify([selection, main.name, state.byLine]);
     const loaded = useLoaded(source.asks ? key : null, async (signal) => {
         const pack = await source.stackChart(selection, main, state.byLine, signal);
-        return { chart: stackChartOf(pack), why: pack.head.why };
+        return { chart: stackChartOf(pack, main, recording.metrics), why: pack.head.why };
     });
     const tools = (
         <>
@@ -62,7 +63,7 @@ function Drawn({ chart, tools }: { chart: Chart; tools: preact.ComponentChildren
     const { root, thread, others } = chart;
     const { isByMetric, paint, colors, legend } = useModuleColors(root, metric);
     const place = useCallback((width: number) => placed(chart, width), [chart]);
-    const shown = ({ value, variance }: Bar) => errors.inWords(main, value, variance);
+    const together = (bars: Bar[]) => shareInWords(bars, root, main, errors);
     const near = (root.to - root.from) / 1000;
     const axis = useMemo(() => axisOf(root.from, root.to, TICKS), [chart]);
     const share = (ns: number) => (ns - root.from) / Math.max(1, root.to - root.from);
@@ -71,12 +72,12 @@ function Drawn({ chart, tools }: { chart: Chart; tools: preact.ComponentChildren
             <FrameCanvas
                 root={root}
                 name="stack chart"
-                inWords={(value) => errors.inWords(main, value)}
+                together={together}
                 title={main.title}
                 search={state.search}
                 colors={colors}
                 paint={paint}
-                tell={(bar) => `${shown(bar)}${bar === root ? "" : `, ${percent(bar.value, root.value)} of ${shown(root)}`} ${main.title}, ${timeAt(bar.from, near)} to ${timeAt(bar.to, near)}`}
+                tell={(bar) => `${together([bar])} ${main.title}, ${timeAt(bar.from, near)} to ${timeAt(bar.to, near)}`}
                 columns={[{ title: "from", unit: "ns" }, { title: "to", unit: "ns" }, { title: main.title, unit: main.unit }]}
                 cells={(bar) => [bar.from, bar.to, bar.value]}
                 {...(isByMetric ? {} : { legend })}

@@ -28,6 +28,11 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
         assert.ok(sentence.includes(` after: ${metric} ${await whole.locator(".number").nth(2).innerText()}`), `${metric}: ${sentence}`);
     }
     if (where === "server") {
+        // A branch errs as a row does: by what both sides err.
+        const { columns } = await packOf(page, { query: { metric: "cost", view: { tree: { direction: "callees", min_percent: 0 } } }, page: { changes: { path: [] } } });
+        const [low, high] = said.totals.cost_ns.interval;
+        const margin = columns["tree.margin"][0];
+        assert.ok(high > low && Math.abs(margin - (high - low) / 2) <= 0.01 * margin, `${margin} ${low} ${high}`);
         // Both curves, on one scale.
         const curves = page.getByRole("figure", { name: "live bytes before and after" });
         await curves.locator("path.before").waitFor();
@@ -56,7 +61,11 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
     await page.keyboard.press("t");
     await page.keyboard.press("/");
     await page.keyboard.type("late");
-    await page.locator(".tools", { hasText: "found:" }).waitFor();
+    // What is found changed by what its call sites did.
+    const found = page.locator(".tools .soft", { hasText: "found:" });
+    await found.waitFor();
+    const [foundBefore, foundAfter] = read(await found.innerText());
+    assert.ok(Math.abs(foundBefore - late.bytes.before / mib) < 0.1 && Math.abs(foundAfter - late.bytes.after / mib) < 0.1, await found.innerText());
     assert.deepEqual(await breaches(page), []);
     assert.deepEqual(problems, []);
     await close();

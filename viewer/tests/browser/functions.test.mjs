@@ -47,6 +47,8 @@ test("functions of libraries that share a file name are rows of their own, and e
     for (const [view, group] of [["lines", "line"], ["lines", "function"], ["lifetimes", "line"]]) {
         await show(page, `view=${view}&group=${group}&metric=allocations`);
         await becomes(() => rows().count(), 2);
+        const places = await rows().locator(".place").allInnerTexts();
+        assert.deepEqual(places.sort(), ["twin-1/twin.so", "twin-2/twin.so"], view);
         for (const place of [0, 1]) {
             await rows().nth(place).locator(".what").click();
             await becomes(() => rows().evaluateAll((all) => all.map((row) => row.getAttribute("aria-selected")).join()), place === 0 ? "true,false" : "false,true");

@@ -140,7 +140,7 @@ test("the view of the resident set has the balance, who pins, and a map of the p
         if (/pinned.*survivor/.test(said)) await page.mouse.click(area.x + 300, area.y + y);
     }
     assert.match(said, /0x[0-9a-f]+, in .* KiB pinned, .* live.*; most by .?survivor \(survivors\.c:5\)/);
-    await page.waitForFunction(() => location.hash.includes("filter=survivor") && location.hash.includes("view=lines"));
+    await page.waitForFunction(() => new URLSearchParams(location.hash.slice(1)).get("cuts") === "focus function:survivor" && location.hash.includes("view=lines"));
     await page.getByRole("table").first().locator(".body .row", { hasText: "survivor" }).first().waitFor();
     // By keys, and at the peak.
     await show(page, "view=resident");

@@ -36,6 +36,20 @@ test("bars are what functions have, one after the other", async (t) => {
     assert.deepEqual(rest.filter(({ name }) => ["small", "large"].includes(name)).map(({ name, value }) => [name, value]), [["large", 2_000_000]]);
 });
 
+test("a cost has the parts that the report says", async (t) => {
+    const { page } = await viewed(t, "storm");
+    const metrics = ["cost", "fault-time", "mapping", "allocator", "waiting", "reading"];
+    const { columns } = await packOf(page, { query: { metric: "cost" }, page: { "stack-chart": { columns: 1024, lines: false, metrics } } });
+    const { sites } = report(recordings.storm, "--limit", "1000");
+    // First the thread.
+    for (const [name, key] of [["cost", "cost_ns"], ["fault-time", "fault_time_ns"], ["allocator", "allocator_ns"]]) {
+        const [found, expected] = [columns[`bars.${name}`][0], sum(sites.map((site) => site[key]))];
+        assert.ok(Math.abs(found - expected) <= 1 + expected / 1e4, `${name}: ${found}, ${expected}`);
+    }
+    // One of 17 faults is sampled, so chance has a part in the error.
+    assert.ok(columns["bars.fault-time.variance"][0] > 0);
+});
+
 test("of several threads, it is of the one that has most, or of the one that is chosen", async (t) => {
     const { page } = await viewed(t, "phases", "view=flame&metric=allocations&inOrder=true");
     const most = await chart(page, "allocations");

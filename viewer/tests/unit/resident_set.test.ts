@@ -3,13 +3,13 @@ import { packed } from "./packed";
 import { addressOf, layoutOf } from "../../src/model/memory_map";
 import type { ResidentPack } from "../../src/model/packs";
 import { lookOf } from "../../src/model/query";
-import { filterOf, heldOf, mostOf, PARTS, partsOf } from "../../src/model/resident_set";
+import { heldOf, mostOf, onlyOf, PARTS, partsOf } from "../../src/model/resident_set";
 
 const packOf = (head: object, columns: Record<string, number[]>) => packed<ResidentPack>(head, Object.entries(columns).map(([name, values]) => [name, "f64", values]));
 
 const SET = { pid: 1, program: "a", allocator: "glibc", at_ns: 5, looks: [], rss: 12288, kernel: 12288, swapped: 0, never_touched: 0, live_blocks: 1, parts: [], held_below: null, wastes: [{ frame: 1, saves: "4.0 KiB", remedy: "free them" }], on_wastes: [], huge_pages: "", missed_peak: "", others: 0 };
 
-const frames = { "frames.id": [7], "frames.function": [1], "frames.full": [1], "frames.qualified": [1], "frames.parameters": [0], "frames.file": [2], "frames.line": [3], "frames.module": [0], "frames.unique_module": [0], "frames.shared": [0], "frames.without_tables": [0] };
+const frames = { "frames.id": [7], "frames.function": [1], "frames.full": [1], "frames.qualified": [1], "frames.parameters": [0], "frames.file": [2], "frames.line": [3], "frames.module": [0], "frames.module_name": [0], "frames.unique_module": [0], "frames.shared": [0], "frames.without_tables": [0] };
 
 test("cells have their parts and owners", () => {
     const nothing = Object.fromEntries(PARTS.map((name) => [`cells.${name}`, [0, 0, 0]]));
@@ -56,12 +56,9 @@ test("the address names a look", () => {
     expect(["", "peak", "1500", "x"].map(lookOf)).toEqual(["last", "peak", { near: 1500 }, "last"]);
 });
 
-test("a filter matches just the function", () => {
-    expect(new RegExp(filterOf({ qualified: "a::operator()(int*) [b]" })).test("a::operator()(int*) [b]")).toBe(true);
-    expect(new RegExp(`^${filterOf({ qualified: "a.b" })}$`).test("axb")).toBe(false);
-});
-
-test("the filter for a function finds it, however much its short name leaves out", () => {
-    const frame = { function: "app::Index<…>::operator()", qualified: "app::Index<int, char[3]>::operator()", full: "void app::Index<int, char[3]>::operator()(int) const" };
-    expect(new RegExp(filterOf(frame)).test(frame.full)).toBe(true);
+test("what a line holds is shown of its one function", () => {
+    const frame = { id: 1, function: "made", full: "made(int)", qualified: "made", file: "", line: 0, module: "/opt/a/p.so", moduleName: "a/p.so", uniqueModule: "/opt/a/p.so" };
+    const state = { cuts: "fold module:libz.so\nfocus function:main" };
+    expect(onlyOf(state, { ...frame, shared: true })).toEqual({ filter: "", cuts: "fold module:libz.so\nfocus function:made(int) module:/opt/a/p.so" });
+    expect(onlyOf({ cuts: "" }, { ...frame, shared: false })).toEqual({ filter: "", cuts: "focus function:made(int)" });
 });

@@ -1,6 +1,8 @@
 //! A number in several runs before a change and several after it.
 
+use crate::estimate::Estimate;
 use crate::student_t;
+
 /// The values of all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
@@ -24,6 +26,13 @@ fn variance_of_mean(values: &[f64]) -> Option<f64> {
 }
 
 impl Samples {
+    /// A single run a side; `None`: it has nothing there.
+    pub fn of_single(sides: [Option<Estimate>; 2]) -> Samples {
+        let [before, after] = sides.map(|of| vec![of.map_or(0.0, |of| of.value)]);
+        let single_margin = sides.iter().flatten().map(Estimate::margin).fold(0.0, f64::hypot);
+        Samples { before, after, single_margin }
+    }
+
     /// The means, before and after. Means add up: those of all call sites to that of the whole.
     pub fn means(&self) -> [f64; 2] {
         [mean(&self.before), mean(&self.after)]
@@ -89,6 +98,14 @@ mod tests {
         let students = unlike.margin(0.95).unwrap() / 1.5f64.sqrt();
         assert!((2.571..2.776).contains(&students), "{students}");
         assert!(unlike.margin(0.999).unwrap() > 2.0 * unlike.margin(0.95).unwrap());
+    }
+
+    #[test]
+    fn a_difference_errs_as_both_sides_do() {
+        let of = |value, by| Some(Estimate::exact(value).give_or_take(by));
+        let margin = |sides| Samples::of_single(sides).margin(0.95);
+        assert_eq!(margin([of(10.0, 3.0), of(20.0, 4.0)]), Some(5.0));
+        assert_eq!((margin([None, of(20.0, 4.0)]), margin([of(20.0, 3.0), of(20.0, 4.0)])), (Some(4.0), None));
     }
 
     #[test]

@@ -61,6 +61,8 @@ columns! {
         line,
         /// Loaded file.
         module,
+        /// What it is called: its name, with as many folders as tell it from the others.
+        module_name,
         /// What tells its loaded file from the others: its name or, if several have that name, its path.
         unique_module,
         /// 1: other loaded files have a function of its name; else 0.
@@ -107,12 +109,6 @@ columns! {
         behind,
         /// What call stacks with this frame and these callers have of the metric in these columns, in the metric's unit.
         value,
-    }
-
-    /// Where values may be off by chance.
-    BarVarianceColumns {
-        /// In the metric's unit squared.
-        variance,
     }
 
     /// Call sites of a map of memory, with most bytes first.
@@ -201,6 +197,8 @@ columns! {
         before,
         /// The metric after.
         after,
+        /// Half of the 95 % interval of the difference; 0 of what is counted.
+        margin,
     }
 
     /// Rows of what changed. Behind them stand, in families, those not shown, what is in no row, and the whole.

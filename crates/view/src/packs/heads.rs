@@ -321,6 +321,10 @@ sent! {
         file: Option<String>,
         line: Option<u32>,
         module: Option<String>,
+        module_name: Option<String>,
+        unique_module: Option<String>,
+        /// Other loaded files have a function of its name.
+        shared: bool,
         /// The type of its blocks.
         kind: Option<String>,
         fate: String as "\"changed\" | \"new\" | \"gone\"",
@@ -422,6 +426,9 @@ sent! {
 
     /// A source file.
     SourceText { text: String, is_newer: bool, }
+
+    /// The table of metrics of the recording before: its prices are its own.
+    MetricsPack { metrics: Value as "Metric[]", }
 
     /// What a page does not have.
     NothingPack {}
