@@ -101,7 +101,7 @@ pub struct Share {
     pub whole: f64,
     /// What that is.
     pub of: Whole,
-    /// The part with its error.
+    /// The part with the error of the share: less than its own where whatever makes it wrong makes the whole wrong, too.
     #[serde(skip)]
     pub estimate: Estimate,
 }

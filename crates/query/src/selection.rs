@@ -163,7 +163,8 @@ fn selection(recording: &Recording, query: &Query) -> Result<Selection, Impossib
         When::All => {}
         When::Span { from_ns, to_ns } => {
             selection.from = from_ns.map_or(Units::ZERO, units);
-            selection.to = to_ns.map_or(Units::MAX, units);
+            // What lasts until the end has what is left at the end.
+            selection.to = to_ns.map(units).filter(|to| to.0 < recording.ended()).unwrap_or(Units::MAX);
         }
         When::Marks { from, to } => {
             let (from, to) = between(recording, from, to)?;
@@ -227,4 +228,22 @@ fn parsed<T: FromStr<Err = regex::Error>>(
     let wrong =
         |text: &String, why: regex::Error| Impossible::Pattern { option, pattern: text.clone(), why: why.to_string() };
     text.as_ref().map(|text| text.parse().map_err(|why| wrong(text, why))).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_beyond_the_end_lasts_until_the_end() {
+        let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../format/golden/costs.memtoll");
+        let recording = Recording::open(std::path::Path::new(golden)).unwrap();
+        let end = recording.about.clock.seconds(recording.ended()) * 1e9;
+        let to = |ns: f64| {
+            let when = When::Span { from_ns: Some(1), to_ns: Some(ns as u64) };
+            selection(&recording, &Query { when, ..Query::default() }).unwrap().to
+        };
+        assert_eq!([to(end + 1e3), to(end * 2.0)], [Units::MAX; 2]);
+        assert!(to(end / 2.0).0 < recording.ended());
+    }
 }

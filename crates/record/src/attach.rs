@@ -142,8 +142,10 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
     if let Some(period) = what.faults {
         kernel::watch(&run, what.pid, period);
     }
-    let mut directory =
-        prepare(&run, what.recorder.as_deref(), Some(what.pid)).map_err(|error| refused(error.to_string()))?;
+    let mut directory = prepare(&run, what.recorder.as_deref(), Some(what.pid)).map_err(|error| {
+        run.output.discard();
+        refused(error.to_string())
+    })?;
     let place = directory.library();
     let place = place.parent().unwrap_or(directory.parent()).to_owned();
     let loading = loading::Loading {
@@ -165,11 +167,11 @@ pub fn attach(what: &Attach, began: impl FnOnce()) -> Result<(Outcome, Stops), E
         Err(why) => {
             abandon(&run);
             limits.restore();
-            // A recording of nothing.
-            let _ = std::fs::remove_file(run.output.path());
+            run.output.discard();
             return Err(refused(why));
         }
     };
+    run.output.keep();
     began();
 
     let start = Instant::now();

@@ -19,6 +19,8 @@ pub struct Identity {
     pub rank: Option<Rank>,
     /// The kernel's name then.
     kernels: String,
+    /// What the kernel put into memory then: addresses that are chosen anew each time a program is executed.
+    vector: Vec<u8>,
     /// The process that these were read from.
     pid: u32,
 }
@@ -28,7 +30,7 @@ impl Identity {
     pub fn of_started(pid: u32) -> Identity {
         let executable = proc_files::executable(pid);
         let begun = Identity::new(proc_files::kernel_name(pid), proc_files::command(pid), executable);
-        Identity { rank: rank::of_process(pid), pid, ..begun }
+        Identity { rank: rank::of_process(pid), vector: proc_files::auxiliary_vector(pid), pid, ..begun }
     }
 
     fn new(kernels: String, command: Vec<String>, executable: String) -> Identity {
@@ -43,7 +45,7 @@ impl Identity {
             () if is_cut => whole.map_or_else(|| kernels.clone(), str::to_owned),
             () => kernels.clone(),
         };
-        Identity { name, command, executable, rank: None, kernels, pid: 0 }
+        Identity { name, command, executable, rank: None, kernels, vector: Vec::new(), pid: 0 }
     }
 
     /// Whether it was read from this process, not from a parent that forked it.
@@ -54,12 +56,9 @@ impl Identity {
     /// What a process that began as this one shows instead, if it does and still runs this program.
     pub fn title_of(&self, pid: u32) -> Option<String> {
         let title = self.title(&proc_files::command(pid), &proc_files::kernel_name(pid));
-        title.filter(|_| {
-            // Read last: a process that executes another file in between shows that file's command line. One that has ended
-            // meanwhile shows no file.
-            let executable = proc_files::executable(pid);
-            executable.is_empty() || without_mark(&executable) == without_mark(&self.executable)
-        })
+        // Read last: a process that executes a program in between, perhaps the same one, shows that one's command line. Of one
+        // that has ended meanwhile, the vector is empty.
+        title.filter(|_| proc_files::auxiliary_vector(pid) == self.vector)
     }
 
     fn title(&self, command: &[String], kernels: &str) -> Option<String> {
@@ -72,11 +71,6 @@ impl Identity {
         };
         (is_known && !title.trim().is_empty()).then(|| title.trim().to_owned())
     }
-}
-
-/// An executable's path without the mark ` (deleted)`, which the kernel adds when the file is gone.
-fn without_mark(executable: &str) -> &str {
-    executable.strip_suffix(" (deleted)").unwrap_or(executable)
 }
 
 /// What a running process shows: its command line as a shell reads it, or a title.
@@ -130,20 +124,24 @@ mod tests {
 
     #[test]
     fn the_next_program_is_no_title() {
-        let mut shell = Command::new("/bin/sh")
-            .args(["-c", "read line; exec sleep 60"])
-            .stdin(Stdio::piped())
-            .spawn()
-            .expect("/bin/sh is there");
-        let identity = Identity::of_started(shell.id());
-        writeln!(shell.stdin.take().unwrap()).unwrap();
-        while proc_files::command(shell.id())[0] != "sleep" {
-            std::thread::yield_now();
+        // The same file, too.
+        for next in ["sleep 60", "sh -c 'read line'"] {
+            let mut shell = Command::new("/bin/sh")
+                .args(["-c", &format!("read line; exec {next}")])
+                .stdin(Stdio::piped())
+                .spawn()
+                .expect("/bin/sh is there");
+            let identity = Identity::of_started(shell.id());
+            let mut input = shell.stdin.take().unwrap();
+            writeln!(input).unwrap();
+            while proc_files::command(shell.id())[0] == "/bin/sh" {
+                std::thread::yield_now();
+            }
+            let title = identity.title_of(shell.id());
+            shell.kill().unwrap();
+            shell.wait().unwrap();
+            assert_eq!((identity.name.as_str(), title), ("sh", None), "{next}");
         }
-        let title = identity.title_of(shell.id());
-        shell.kill().unwrap();
-        shell.wait().unwrap();
-        assert_eq!((identity.name.as_str(), title), ("sh", None));
     }
 
     #[test]

@@ -293,6 +293,7 @@ fn record_within(options: &Options, limits: limits::Limits, tell: impl FnOnce(Li
         .map_err(|why| recordable_program::not_started(&program, why))
         .map_err(|source| Error::Program { program: name.display().to_string(), source })
         .inspect_err(|error| leave_nothing_or_why(&run, options.version, error))?;
+    run.output.keep();
     tell(Live(run.clone()));
     let progress = Progress::start(options.progress, run.clone());
     let waited = target.wait(&run);
@@ -386,6 +387,7 @@ fn leave_nothing_or_why(run: &Run, version: &str, error: &Error) {
     match error.shortage() {
         Some(shortage) => {
             run.note(Note { time: 0, text: format!("nothing was recorded: memtoll needs {shortage}"), missing: true });
+            run.output.keep();
             finish(run, version, |_| {});
         }
         None => run.output.discard(),

@@ -3,22 +3,25 @@
 //! When it cannot be written on (disk full, a limit of the file's size), what was written stays readable: a block that
 //! did not fit is cut off again, recording stops, and the reason is kept for the user.
 
+mod reserved_name;
+
+use self::reserved_name::{ReservedName, has_name, in_use, is_in_use, lock};
 use memtoll_trace::costs::{self, Cost};
 use memtoll_trace::frame::{BlockKind, SIGNATURE};
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::index::Extent;
 use memtoll_trace::meta::Rank;
 use memtoll_trace::writer::Writer;
-use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 pub struct Output {
     path: PathBuf,
+    /// Until the program runs.
+    reserved: Mutex<Option<ReservedName>>,
     writer: Mutex<Writer<File>>,
     max_bytes: u64,
     bytes: AtomicU64,
@@ -62,8 +65,14 @@ impl Destination {
 
     /// Opens the file. The system decides whether it exists, so that of two recordings that start at once neither
     /// writes into the other's file.
-    fn open(&self) -> io::Result<(PathBuf, File)> {
+    fn open(&self) -> io::Result<Opened> {
         let exists = |why| io::Error::new(io::ErrorKind::AlreadyExists, why);
+        let reserved = |path: PathBuf, (name, file)| Opened { path, file, reserved: Some(name) };
+        // No regular file can be lost: this does not truncate.
+        let something_else = |path: &Path| {
+            let file = File::options().write(true).open(path)?;
+            Ok(Opened { path: path.to_owned(), file, reserved: None })
+        };
         match self {
             Destination::New(path) => match File::create_new(path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_file_or_nothing(path) => {
@@ -72,23 +81,30 @@ impl Destination {
                         false => exists("it exists already; --force replaces an older recording"),
                     })
                 }
-                // No regular file can be lost: this does not truncate.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => File::options().write(true).open(path),
-                opened => opened.and_then(|file| claim(path, file)),
-            }
-            .map(|file| (path.clone(), file)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => something_else(path),
+                made => ReservedName::of_new(path, made?).map(|name| reserved(path.clone(), name)),
+            },
             Destination::Replace(path) if is_something_else(path) => {
                 Err(exists("it exists and is not a recording, so --force does not replace it"))
             }
-            Destination::Replace(path) => replace(path).map(|file| (path.clone(), file)),
+            Destination::Replace(path) if !is_file_or_nothing(path) => something_else(path),
+            Destination::Replace(path) => {
+                let name = match File::create_new(path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        ReservedName::of_old(path, File::options().create(true).truncate(false).write(true).open(path)?)
+                    }
+                    made => ReservedName::of_new(path, made?),
+                };
+                name.map(|name| reserved(path.clone(), name))
+            }
             Destination::Numbered(name) => {
                 let mut number = 1;
                 loop {
                     let path = numbered(name, number);
-                    match File::create_new(&path).and_then(|file| claim(&path, file)) {
+                    match File::create_new(&path).and_then(|made| ReservedName::of_new(&path, made)) {
                         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                         Err(error) if is_in_use(&error) => number += 1,
-                        opened => return opened.map(|file| (path, file)),
+                        opened => return opened.map(|name| reserved(path, name)),
                     }
                 }
             }
@@ -96,49 +112,12 @@ impl Destination {
     }
 }
 
-/// Locks a recording against others that would write it. Whether that succeeded, or files cannot be locked there.
-fn lock(file: &File) -> bool {
-    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
-}
-
-fn in_use() -> io::Error {
-    io::Error::new(io::ErrorKind::ResourceBusy, "another memtoll is writing it")
-}
-
-fn is_in_use(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::ResourceBusy
-}
-
-/// Locks a file that was just opened by its name. Another memtoll may have locked it first, or replaced it.
-fn claim(path: &Path, file: File) -> io::Result<File> {
-    if lock(&file) && has_name(&file, path) { Ok(file) } else { Err(in_use()) }
-}
-
-fn has_name(file: &File, path: &Path) -> bool {
-    let identity = |about: std::fs::Metadata| (about.dev(), about.ino());
-    file.metadata().ok().map(identity) == std::fs::metadata(path).ok().map(identity)
-}
-
-/// Makes a file that may take an older recording's place. Another process may be reading that one, or have mapped it: it
-/// loses its name, and its content stays as it is.
-fn replace(path: &Path) -> io::Result<File> {
-    let open = || File::options().create(true).truncate(false).write(true).open(path);
-    let old = open()?;
-    let about = old.metadata()?;
-    if !about.is_file() {
-        return Ok(old);
-    }
-    let old = claim(path, old)?;
-    if about.len() == 0 {
-        return Ok(old);
-    }
-    // A link stays, and leads to the new file.
-    match std::fs::canonicalize(path).and_then(std::fs::remove_file) {
-        // Until it is locked, another memtoll may take the new file: then this one loses.
-        Ok(()) => open().and_then(|file| claim(path, file)),
-        // Where names cannot be changed, files can perhaps be written.
-        Err(_) => old.set_len(0).map(|()| old),
-    }
+/// A recording that was begun.
+struct Opened {
+    path: PathBuf,
+    file: File,
+    /// `None`: it is no regular file.
+    reserved: Option<ReservedName>,
 }
 
 /// `run.rank3.memtoll` for `run.memtoll`. What is no regular file is as good for many as for one.
@@ -178,12 +157,13 @@ fn is_something_else(path: &Path) -> bool {
 }
 
 impl Output {
-    /// Makes the file.
+    /// Makes the file, which gets its name from [`Output::keep`].
     pub fn create(destination: &Destination, max_bytes: Option<u64>) -> io::Result<Output> {
-        let (path, file) = destination.open()?;
+        let Opened { path, file, reserved } = destination.open()?;
         let writer = Writer::new(file)?;
         Ok(Output {
             path,
+            reserved: Mutex::new(reserved),
             bytes: AtomicU64::new(writer.written()),
             writer: Mutex::new(writer),
             max_bytes: max_bytes.unwrap_or(u64::MAX),
@@ -204,11 +184,22 @@ impl Output {
         !has_name(writer.sink_mut(), &self.path)
     }
 
-    /// Nothing was recorded: takes the file away again, if it is one and still has its name.
-    pub fn discard(&self) {
-        if self.path.is_file() && !self.is_lost() {
-            let _ = std::fs::remove_file(&self.path);
+    /// There is something to record: the file gets its name, and replaces an older recording.
+    pub fn keep(&self) {
+        if let Some(reserved) = self.take_reserved() {
+            self.write(|writer| reserved.give_to(writer));
         }
+    }
+
+    /// There is nothing to record: leaves everything as it was.
+    pub fn discard(&self) {
+        if let Some(reserved) = self.take_reserved() {
+            reserved.give_up();
+        }
+    }
+
+    fn take_reserved(&self) -> Option<ReservedName> {
+        self.reserved.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Bytes written so far.
@@ -301,21 +292,72 @@ impl Output {
 mod tests {
     use super::*;
 
+    /// A recording of a program that runs.
+    fn kept(destination: &Destination) -> io::Result<Output> {
+        Output::create(destination, None).inspect(Output::keep)
+    }
+
+    fn names(folder: &Path) -> Vec<PathBuf> {
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn a_program_that_does_not_start_costs_no_recording() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let [new, replace] = [Destination::New(path.clone()), Destination::Replace(path.clone())];
+        let numbered = Destination::Numbered(path.clone());
+        for destination in [&new, &replace, &numbered] {
+            let output = Output::create(destination, None).unwrap();
+            output.block(BlockKind::Note, None, b"more");
+            output.discard();
+            assert_eq!(names(folder.path()), [] as [PathBuf; 0], "{destination:?}");
+        }
+        kept(&new).unwrap().block(BlockKind::Note, None, b"more");
+        let old = std::fs::read(&path).unwrap();
+        let output = Output::create(&replace, None).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), old);
+        output.discard();
+        assert_eq!((names(folder.path()), std::fs::read(&path).unwrap()), (vec![path.clone()], old.clone()));
+        kept(&replace).unwrap();
+        assert_eq!(names(folder.path()), [path.clone()]);
+        assert!(std::fs::read(&path).unwrap().len() < old.len());
+    }
+
+    #[test]
+    fn where_names_cannot_be_changed_the_file_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        kept(&Destination::New(path.clone())).unwrap().block(BlockKind::Note, None, b"what was there");
+        let output = Output::create(&Destination::Replace(path.clone()), None).unwrap();
+        output.block(BlockKind::Note, None, b"before");
+        // As if it had been made elsewhere.
+        output.reserved.lock().unwrap().as_mut().unwrap().forget_name();
+        output.keep();
+        assert!(!output.is_lost());
+        output.block(BlockKind::Note, None, b"after");
+        let mut expected = Writer::new(Vec::new()).unwrap();
+        for note in [&b"before"[..], b"after"] {
+            expected.block(BlockKind::Note, None, note).unwrap();
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), *expected.sink_mut());
+    }
+
     #[test]
     fn nothing_is_replaced_unasked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let [new, replace] = [Destination::New(path.clone()), Destination::Replace(path.clone())];
-        assert!(Output::create(&new, None).is_ok());
+        assert!(kept(&new).is_ok());
         let old = std::fs::read(&path).unwrap();
-        assert_eq!(Output::create(&new, None).err().unwrap().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(kept(&new).err().unwrap().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read(&path).unwrap(), old);
-        assert!(Output::create(&replace, None).is_ok());
+        assert!(kept(&replace).is_ok());
         std::fs::write(&path, "a letter to my aunt").unwrap();
-        assert!(Output::create(&new, None).is_err());
-        assert!(Output::create(&replace, None).is_err());
+        assert!(kept(&new).is_err());
+        assert!(kept(&replace).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a letter to my aunt");
-        assert!(Output::create(&Destination::New("/dev/null".into()), None).is_ok());
+        assert!(kept(&Destination::New("/dev/null".into())).is_ok());
     }
 
     #[test]
@@ -323,23 +365,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         for destination in [Destination::Replace(path.clone()), Destination::New(path.clone())] {
-            let first = Output::create(&Destination::Replace(path.clone()), None).unwrap();
-            assert!(is_in_use(&Output::create(&destination, None).err().unwrap()), "{destination:?}");
+            let first = kept(&Destination::Replace(path.clone())).unwrap();
+            assert!(is_in_use(&kept(&destination).err().unwrap()), "{destination:?}");
             assert!(!first.is_lost());
         }
-        assert!(Output::create(&Destination::Replace(path.clone()), None).is_ok());
+        assert!(kept(&Destination::Replace(path.clone())).is_ok());
     }
 
     #[test]
     fn of_recordings_that_start_at_once_into_one_file_one_is_made() {
         let folder = tempfile::tempdir().unwrap();
         let old = folder.path().join("old");
-        drop(Output::create(&Destination::New(old.clone()), None).unwrap());
+        drop(kept(&Destination::New(old.clone())).unwrap());
         for round in 0..50 {
             // Another one each time: programs that other tests start may have inherited a lock until they execute.
             let path = folder.path().join(format!("{round}"));
             std::fs::copy(&old, &path).unwrap();
-            let one = || Output::create(&Destination::Replace(path.clone()), None);
+            let one = || kept(&Destination::Replace(path.clone()));
             // They are kept until all have tried.
             let made: Vec<_> = std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..4).map(|_| scope.spawn(one)).collect();
@@ -356,9 +398,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, link) = (folder.path().join("a"), folder.path().join("link"));
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        drop(Output::create(&Destination::New(path.clone()), None).unwrap());
+        drop(kept(&Destination::New(path.clone())).unwrap());
         let (mut reader, old) = (File::open(&path).unwrap(), std::fs::read(&path).unwrap());
-        let new = Output::create(&Destination::Replace(link.clone()), None).unwrap();
+        let new = kept(&Destination::Replace(link.clone())).unwrap();
         new.block(BlockKind::Note, None, b"more");
         let mut read = Vec::new();
         reader.read_to_end(&mut read).unwrap();
@@ -373,7 +415,7 @@ mod tests {
         let inside = folder.path().join("inside");
         std::fs::create_dir(&inside).unwrap();
         let path = inside.join("a");
-        let output = Output::create(&Destination::New(path.clone()), None).unwrap();
+        let output = kept(&Destination::New(path.clone())).unwrap();
         assert!(!output.is_lost());
         std::fs::remove_dir_all(&inside).unwrap();
         assert!(output.is_lost());
@@ -393,7 +435,7 @@ mod tests {
     fn recordings_of_one_program_are_numbered() {
         let folder = tempfile::tempdir().unwrap();
         let numbered = Destination::Numbered(folder.path().join("a.out"));
-        let names = (0..12).map(|_| Output::create(&numbered, None).unwrap().path().to_owned());
+        let names = (0..12).map(|_| kept(&numbered).unwrap().path().to_owned());
         let names: Vec<_> = names.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
         assert_eq!(names[..3], ["a.out.memtoll", "a.out.2.memtoll", "a.out.3.memtoll"]);
         assert_eq!(names[11], "a.out.12.memtoll");
@@ -403,7 +445,7 @@ mod tests {
     fn recordings_that_start_at_once_get_files_of_their_own() {
         let folder = tempfile::tempdir().unwrap();
         let numbered = Destination::Numbered(folder.path().join("a"));
-        let one = || Output::create(&numbered, None).unwrap().path().to_owned();
+        let one = || kept(&numbered).unwrap().path().to_owned();
         let mut paths: Vec<PathBuf> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..16).map(|_| scope.spawn(one)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()

@@ -43,6 +43,11 @@ pub fn executable(pid: u32) -> String {
     fs::read_link(format!("/proc/{pid}/exe")).map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
+/// What the kernel told a process of its memory when it executed its program; empty of one that has ended.
+pub fn auxiliary_vector(pid: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/auxv")).unwrap_or_default()
+}
+
 /// Fields of /proc/PID/stat from the third (state) on; the second may hold anything.
 fn stat(pid: u32) -> Vec<String> {
     let line = text(&format!("/proc/{pid}/stat"));

@@ -161,10 +161,22 @@ fn a_program_that_cannot_start_leaves_no_recording() {
     let [text, script, file] = ["text", "script", "run.memtoll"].map(|name| directory.path().join(name));
     std::fs::write(&text, "#!/no/such/interpreter\n").unwrap();
     install(&text, &script);
-    let mut command = Command::new(memtoll());
-    command.arg("record").arg("-o").arg(&file).arg("--").arg(&script);
-    let outcome = run(command);
-    assert_eq!(outcome.status.code(), Some(127), "{outcome:?}");
-    assert!(outcome.stderr.contains("/no/such/interpreter, which is not there"), "{outcome:?}");
-    assert!(!file.exists());
+    let record = |option: &[&str], program: &Path| {
+        let mut command = Command::new(memtoll());
+        command.args(["record", "-q"]).args(option).arg("-o").arg(&file).arg("--").arg(program);
+        run(command)
+    };
+    let refused = |option: &[&str]| {
+        let outcome = record(option, &script);
+        assert_eq!(outcome.status.code(), Some(127), "{outcome:?}");
+        assert!(outcome.stderr.contains("/no/such/interpreter, which is not there"), "{outcome:?}");
+    };
+    refused(&[]);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    // Nor does it cost an older one.
+    assert!(record(&[], &program("tiny.c")).status.success());
+    let older = std::fs::read(&file).unwrap();
+    refused(&["--force"]);
+    assert!(std::fs::read(&file).unwrap() == older);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
 }

@@ -85,13 +85,16 @@ pub(super) fn find(facts: &mut Facts) -> Vec<Finding> {
         if of.is_processor_time() { costs.processor() } else { costs.total() }
     };
     let tariff = facts.tariff;
-    let estimate = |of_what: &Priced| {
-        let costs = tariff.estimates(of_what);
-        if of.is_processor_time() { costs.processor() } else { costs.total() }
-    };
+    let estimate = |of_what: &Priced| tariff.estimates(of_what).processor();
     let largest = facts.largest(|row| part(row) as u64);
     let largest: Vec<Row> = largest.into_iter().take(MOST).cloned().collect();
-    let shares: Vec<Option<Share>> = largest.iter().map(|row| Share::new(estimate(&row.metrics), whole, of)).collect();
+    let all = tariff.estimates(&facts.sums.total);
+    let share = |row: &Row| match of.is_processor_time() {
+        true => Share::new(estimate(&row.metrics), whole, of),
+        // As wrong as the whole is, of which it is a part.
+        false => Share::new(tariff.estimates(&row.metrics).share_of(&all).scaled(whole), whole, of),
+    };
+    let shares: Vec<Option<Share>> = largest.iter().map(share).collect();
     let dearest = largest.first().cloned();
     let mut found = Vec::new();
     for (row, share) in largest.into_iter().zip(shares) {

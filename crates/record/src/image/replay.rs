@@ -46,6 +46,7 @@ impl Replay {
     /// A process that has not begun. What the worker packs goes to `output`.
     pub fn new(output: &Destination) -> io::Result<Replay> {
         let output = Output::create(output, None)?;
+        output.keep();
         let run = Arc::new(Run::new(output, Clock::start(), 64, false, memtoll_symbols::DebugFolders::default()));
         let settings = Settings {
             image: ImageNo::FIRST,

@@ -25,6 +25,7 @@ impl TestSink {
     pub fn new() -> TestSink {
         let folder = tempfile::tempdir().unwrap();
         let output = Output::create(&crate::Destination::New(folder.path().join("recording")), None).unwrap();
+        output.keep();
         let run = Arc::new(Run::new(output, Clock::start(), 64, false, memtoll_symbols::DebugFolders::default()));
         let settings = Settings {
             image: ImageNo::FIRST,

@@ -4,12 +4,12 @@ use super::UNKNOWN;
 use super::unit::{Step, Unit, grouped, is_number, is_zero, minus, with_unit};
 
 /// A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not
-/// the same on both sides; `under 4 ms` where zero is possible, and `at least 8 ms` where its upper end is
-/// not known.
+/// the same on both sides; `under 4 ms` where zero is possible or what is shown of the lower end, and `at least 8 ms` where its
+/// upper end is not known.
 pub fn estimate(unit: Unit, value: f64, low: f64, high: f64) -> String {
     let (below, above) = (value - low, high - value);
     cut("at least", unit, value, low, high, |cut| match () {
-        () if is_noise(low, high) && value >= 0.0 => format!("under {}", cut.up(high)),
+        () if value >= 0.0 && (is_noise(low, high) || is_zero(&cut.number(low))) => format!("under {}", cut.up(high)),
         () if below > 1.5 * above || above > 1.5 * below => format!("{} to {}", cut.number(low), cut.number(high)),
         () => format!("{} ± {}", cut.number(value), cut.number(below.max(above))),
     })
@@ -146,6 +146,8 @@ mod tests {
         assert_eq!(of(0.163, 0.151, 0.175), texts("163 ± 12 ms", "163 ms"));
         assert_eq!(of(0.834, 0.5, 0.9), texts("500 to 900 ms", "800 ms"));
         assert_eq!(of(1.5e-3, -1e-3, 4.1e-3), texts("under 5 ms", "< 5 ms"));
+        // 0.05 to 2.95 ms: an error of 1.7 ms would reach below zero.
+        assert_eq!(of(1.28e-3, 0.049e-3, 2.95e-3), texts("under 3.0 ms", "1.3 ms"));
         assert_eq!(of(-0.003, -0.009, 0.003), texts("-3 ± 6 ms", "< 3 ms"));
         assert_eq!(of(0.0123, 0.0123, 0.0123), texts("12.3 ms", "12.3 ms"));
         assert_eq!(of(4.2e-9, 3.1e-9, 5.3e-9), texts("4.2 ± 1.1 ns", "4.2 ns"));
