@@ -63,10 +63,13 @@ export function number(value: number, unit: Unit): string {
     return unit === "ns" ? time(value) : unit === "bytes" ? bytes(value) : shortCount(value);
 }
 
+/** Whether all digits that are shown are zeros. */
+const isZero = (text: string) => /^0(\.0*)?( |$)/.test(text);
+
 /** A difference with its sign. */
 export function signed(value: number, unit: Unit): string {
     const text = number(Math.abs(value), unit);
-    if (value === 0 || /^0(\.0*)?( |$)/.test(text)) return value === 0 ? "0" : text;
+    if (value === 0 || isZero(text)) return value === 0 ? "0" : text;
     return `${value > 0 ? "+" : "−"}${text}`;
 }
 
@@ -91,14 +94,15 @@ export function percent(part: number, whole: number): string {
 }
 
 /** A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not the
- * same on both sides; `under 4 ms` where zero is possible, if
- * `boundsNoise`. The command line writes it the same way. */
+ * same on both sides; if `boundsNoise`, `under 4 ms` where zero is possible or what is shown of the lower end. The command line
+ * writes it the same way. */
 export function estimate(value: number, low: number, high: number, unit: Unit = "ns", boundsNoise = true): string {
     const cut = cutOf(value, low, high, unit);
     if (!cut) return number(value, unit);
     const { name, shown, up } = cut;
     const [below, above] = [value - low, high - value];
-    if (boundsNoise && low <= 0 && high > 0 && value >= 0) return `under ${up(high)} ${name}`.trim();
+    const isNoise = high > 0 && (low <= 0 || isZero(shown(low)));
+    if (boundsNoise && isNoise && value >= 0) return `under ${up(high)} ${name}`.trim();
     if (below > 1.5 * above || above > 1.5 * below) return `${shown(low)} to ${shown(high)} ${name}`.trim();
     return `${shown(value)} ± ${shown(Math.max(below, above))} ${name}`.trim();
 }

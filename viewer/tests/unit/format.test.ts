@@ -18,6 +18,7 @@ test("errors are told, and exact values have none", () => {
     expect(ms(163, 151, 175)).toBe("163 ± 12 ms");
     expect(ms(834, 500, 900)).toBe("500 to 900 ms");
     expect(ms(1.5, -1, 4.1)).toBe("under 5 ms");
+    expect(ms(1.28, 0.049, 2.95)).toBe("under 3.0 ms");
     expect(ms(-3, -9, 3)).toBe("-3 ± 6 ms");
     expect(ms(12.3, 12.3, 12.3)).toBe("12.3 ms");
     expect(estimate(4.2, 3.1, 5.3)).toBe("4.2 ± 1.1 ns");
