@@ -320,7 +320,7 @@ mod tests {
         output.discard();
         assert_eq!((names(folder.path()), std::fs::read(&path).unwrap()), (vec![path.clone()], old.clone()));
         kept(&replace).unwrap();
-        assert_eq!(names(folder.path()), [path.clone()]);
+        assert_eq!(names(folder.path()), std::slice::from_ref(&path));
         assert!(std::fs::read(&path).unwrap().len() < old.len());
     }
 

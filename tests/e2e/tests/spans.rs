@@ -4,6 +4,7 @@
 use memtoll_analysis::finer_chapters::Sliced;
 use memtoll_analysis::live_blocks::{Block, live_blocks};
 use memtoll_analysis::metric::Metric;
+use memtoll_analysis::priced::Priced;
 use memtoll_analysis::processor::ImageOrThread;
 use memtoll_analysis::stack_chart::{self, StackChart, columns, stack_chart};
 use memtoll_analysis::stacked_timeline::{Amount, Asked, Grouped, stacked};
@@ -89,7 +90,8 @@ fn charts(recording: &Recording, metric: Metric, chapters: &[(u64, u64)], sliced
     let asked = [(thread, equal), (thread, borders.collect()), (thread, sliced_at.clone()), (process, sliced_at)];
     asked.map(|(of, cuts)| {
         let selection = Selection::default();
-        let asked = stack_chart::Asked { metric, tariff: &tariff, selection, of, cuts: &cuts, by_line: false, sliced };
+        let (tariff, cuts, numbers) = (&tariff, &cuts, &|of: &Priced| vec![of.bytes.0 as f64, of.frees as f64]);
+        let asked = stack_chart::Asked { metric, tariff, selection, of, cuts, by_line: false, sliced, numbers };
         stack_chart(recording, &mut stacks, &asked)
     })
 }
@@ -135,7 +137,7 @@ fn compare(file: &Path, what: &str, one_in: usize) {
     };
     let usual_charts = charts_of(&recording, Some(&sliced));
     let is_drawn =
-        |chart: &StackChart| !chart.bars.is_empty() && chart.columns.iter().filter(|has| has.value > 0.0).count() > 1;
+        |chart: &StackChart| !chart.bars.is_empty() && chart.columns.iter().filter(|value| **value > 0.0).count() > 1;
     assert!(usual_charts.iter().flatten().all(is_drawn), "{what}: no charts");
     recording.read_plainly();
     assert_eq!(charts_of(&recording, None), usual_charts, "{what}: charts");

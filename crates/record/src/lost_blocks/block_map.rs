@@ -142,7 +142,8 @@ impl Pages {
         let of_block = |(start, end): (&u64, &u64)| start >> page_log2..=(end - 1) >> page_log2;
         let mut with_blocks: Vec<u64> = starts.iter().zip(ends).flat_map(of_block).collect();
         with_blocks.dedup();
-        let bits_log2 = (with_blocks.len() as u64 * BITS_A_PAGE | 1).ilog2().clamp(u64::BITS.ilog2(), MOST_BITS_LOG2);
+        let bits_log2 =
+            (with_blocks.len().max(1) as u64 * BITS_A_PAGE).ilog2().clamp(u64::BITS.ilog2(), MOST_BITS_LOG2);
         let bits = vec![0; 1 << (bits_log2 - u64::BITS.ilog2())];
         let mut pages = Pages { bits, page_log2, hash_shift: u64::BITS - bits_log2 };
         for page in with_blocks {
