@@ -6,6 +6,7 @@ use crate::stack_placement::{Placing, read_nodes};
 use crate::suppressions::Suppressed;
 use crate::{Frames, Image, LoadedFile, Recording};
 use memtoll_symbols::{AddressBook, DebugFolders, Findings, Resolver, Search};
+use memtoll_trace::by_module::ByModule;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::ImageNo;
 use memtoll_trace::inherited::{self, Inherited};
@@ -260,23 +261,19 @@ impl Loader {
     fn resolve_here(&self, resolver: &Resolver) -> Symbols {
         let mut book = AddressBook::default();
         for image in &self.images {
-            let modules = by_number(&image.modules);
+            let mut called: ByModule<FxHashSet<u64>> = ByModule::default();
             for block in image.node_blocks.iter().chain(&image.place_blocks) {
                 // The code that places the nodes says what is damaged.
                 let Ok(nodes) = read_nodes(&self.reader, block) else { continue };
-                for node in nodes {
-                    if let Some(module) = modules.get(&node.module) {
-                        book.add(module, [node.address.wrapping_add(module.bias)]);
-                    }
-                }
+                nodes.into_iter().for_each(|node| _ = called.of(node.module).insert(node.address));
+            }
+            for module in &image.modules {
+                let addresses = called.get(module.number).into_iter().flatten();
+                book.add(module, addresses.map(|address| address.wrapping_add(module.bias)));
             }
         }
         book.resolve(resolver)
     }
-}
-
-fn by_number(modules: &[Module]) -> FxHashMap<u16, &Module> {
-    modules.iter().map(|module| (module.number, module)).collect()
 }
 
 /// Marks the images that others shared a process with, before or after them.

@@ -1,5 +1,6 @@
 //! The `.memtoll` file format, described in `format/FORMAT.md`: writing and reading.
 
+pub mod by_module;
 pub mod bytes;
 pub mod cells;
 pub mod chapter;

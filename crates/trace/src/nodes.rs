@@ -11,9 +11,9 @@
 //! Of nodes in code without unwind tables, which most programs have none of, the places in the block stand at the end.
 
 use crate::Damage;
+use crate::by_module::ByModule;
 use crate::bytes::{Unread, put_varint, unzigzag, zigzag};
 use crate::ids::NodeId;
-use rustc_hash::FxHashMap;
 
 /// Ids below this one are roots; they say how a stack ends.
 pub const FIRST_NODE: NodeId = NodeId::new(8).unwrap();
@@ -79,9 +79,9 @@ pub fn encode(nodes: &[Node]) -> Vec<u8> {
     let to_parent = |node: &Node| i64::from(node.id.get()) - i64::from(NodeId::or_zero(node.parent));
     nodes.iter().for_each(|node| put_varint(out, zigzag(to_parent(node))));
     nodes.iter().for_each(|node| put_varint(out, node.module.into()));
-    let mut last: FxHashMap<u16, u64> = FxHashMap::default();
+    let mut last: ByModule<u64> = ByModule::default();
     for node in nodes {
-        let before = last.insert(node.module, node.address).unwrap_or(0);
+        let before = std::mem::replace(last.of(node.module), node.address);
         put_varint(out, zigzag(node.address.wrapping_sub(before) as i64));
     }
     let mut next = 0;
@@ -113,9 +113,9 @@ pub fn decode(payload: &[u8]) -> Result<Vec<Node>, Damage> {
     for node in &mut nodes {
         node.module = module(&mut bytes)?;
     }
-    let mut last: FxHashMap<u16, u64> = FxHashMap::default();
+    let mut last: ByModule<u64> = ByModule::default();
     for node in &mut nodes {
-        let address = last.entry(node.module).or_insert(0);
+        let address = last.of(node.module);
         *address = address.wrapping_add(unzigzag(bytes.varint()?) as u64);
         node.address = *address;
     }

@@ -12,6 +12,7 @@ use crate::wire::{self, ArenaHeader, look};
 use memtoll_processor::HERE;
 use memtoll_tally::{Everything, Tally};
 use memtoll_text::format::counted;
+use memtoll_trace::by_module::ByModule;
 use memtoll_trace::costs::MAX_COSTS;
 use memtoll_trace::frame::BlockKind;
 use memtoll_trace::ids::{ImageNo, NodeId, Ticks};
@@ -21,7 +22,7 @@ use memtoll_trace::meta::{
 };
 use memtoll_trace::nodes::{self, FIRST_NODE, Node, ROOT_COMPLETE, ROOT_PLACE};
 use memtoll_trace::path::last_part;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A longer list of threads is not written each time that it changes, but at the end.
@@ -357,17 +358,13 @@ impl Sink {
     }
 }
 
-/// Where loaded files are in memory, by the numbers of modules: they are small.
-struct InFiles(Vec<Option<u64>>);
+/// Where loaded files are in memory.
+struct InFiles(ByModule<Option<u64>>);
 
 impl InFiles {
     fn of(modules: &[Module]) -> InFiles {
-        let mut biases = Vec::new();
-        for module in modules {
-            let number = usize::from(module.number);
-            biases.resize(biases.len().max(number + 1), None);
-            biases[number] = Some(module.bias);
-        }
+        let mut biases = ByModule::default();
+        modules.iter().for_each(|module| *biases.of(module.number) = Some(module.bias));
         InFiles(biases)
     }
 
@@ -376,7 +373,7 @@ impl InFiles {
     }
 
     fn bias(&self, node: &Node) -> Option<u64> {
-        self.0.get(usize::from(node.module)).copied().flatten()
+        self.0.get(node.module).copied().flatten()
     }
 
     /// A node's address in memory becomes that in its file.
@@ -438,13 +435,13 @@ pub(super) fn addresses_into_book(
     pid: u32,
     nodes: impl Iterator<Item = Node>,
 ) {
-    let modules: FxHashMap<u16, &Module> = modules.iter().map(|module| (module.number, module)).collect();
-    let distinct: FxHashSet<(u16, u64)> = nodes.map(|node| (node.module, node.address)).collect();
-    let mut found: FxHashMap<u16, Vec<u64>> = FxHashMap::default();
-    distinct.into_iter().for_each(|(module, address)| found.entry(module).or_default().push(address));
+    let mut of_modules = ByModule::default();
+    modules.iter().for_each(|module| *of_modules.of(module.number) = Some(module));
+    let mut found: ByModule<FxHashSet<u64>> = ByModule::default();
+    nodes.for_each(|node| _ = found.of(node.module).insert(node.address));
     let mut book = run.addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    for (number, addresses) in found {
-        match modules.get(&number) {
+    for (number, addresses) in found.into_all().filter(|(_, addresses)| !addresses.is_empty()) {
+        match of_modules.get(number).copied().flatten() {
             Some(module) => book.add(module, addresses),
             None => book.add_generated(image, pid, addresses),
         }
