@@ -25,10 +25,15 @@ static void stay(void) {
     usleep(300000);
 }
 
+// So much CPU time that a hundredth of it is enough for several looks, which take longer on a busy machine.
+static void stay_long(void) {
+    for (int i = 0; i < 5; i++) stay();
+}
+
 static void marks(void) {
     char* all = fresh(32);
     memtoll_mark("loaded");
-    stay();
+    stay_long();
     munmap(all, 32 * kMiB);
     memtoll_region_begin("fill");
     all = fresh(12);
@@ -88,8 +93,7 @@ static void mapping(void) { munmap(fresh(8), 8 * kMiB); }
 // Has 8 MiB more for a moment.
 static void brief(void (*have)(void)) {
     fresh(40);
-    // So much CPU time that a hundredth of it is enough for several looks.
-    for (int i = 0; i < 5; i++) stay();
+    stay_long();
     have();
     stay();
 }
