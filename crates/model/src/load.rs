@@ -268,8 +268,10 @@ impl Loader {
                 nodes.into_iter().for_each(|node| _ = called.of(node.module).insert(node.address));
             }
             for module in &image.modules {
-                let addresses = called.get(module.number).into_iter().flatten();
-                book.add(module, addresses.map(|address| address.wrapping_add(module.bias)));
+                let addresses = called.get(module.number).filter(|addresses| !addresses.is_empty());
+                if let Some(addresses) = addresses {
+                    book.add(module, addresses.iter().map(|address| address.wrapping_add(module.bias)));
+                }
             }
         }
         book.resolve(resolver)
