@@ -134,7 +134,8 @@ mod tests {
             let identity = Identity::of_started(shell.id());
             let mut input = shell.stdin.take().unwrap();
             writeln!(input).unwrap();
-            while proc_files::command(shell.id())[0] == "/bin/sh" {
+            // Empty for an instant.
+            while proc_files::command(shell.id()).first().is_none_or(|first| first == "/bin/sh") {
                 std::thread::yield_now();
             }
             let title = identity.title_of(shell.id());

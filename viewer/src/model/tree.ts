@@ -32,8 +32,7 @@ export interface TreeItem {
 export function shareInWords(items: TreeItem[], root: TreeItem, metric: Metric, errors: Errors): string {
     const valueOf = (items: TreeItem[]) => items.reduce((sum, { value }) => sum + value, 0);
     const shown = (items: TreeItem[]) => inRow(errors.around(metric, valueOf(items), inFrames(items)), metric.unit);
-    const [of] = items;
-    return items.length === 1 && of === root ? shown(items) : `${shown(items)}, ${percent(valueOf(items), root.value) || "0 %"} of ${shown([root])}`;
+    return `${shown(items)}, ${percent(valueOf(items), root.value) || "0 %"} of ${shown([root])}`;
 }
 
 function lazy<T>(make: () => T): () => T {

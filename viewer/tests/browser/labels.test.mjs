@@ -218,7 +218,7 @@ test("rows add up to the totals, with each filter in each view", async () => {
         await show(page, `view=flame&metric=bytes${part}`);
         const graph = await page.locator("main canvas").boundingBox();
         await page.mouse.move(graph.x + 30, graph.y + 9);
-        await page.waitForFunction((named) => document.querySelector(".told").textContent.includes(`${named} bytes`), named);
+        await page.waitForFunction((named) => document.querySelector(".told").textContent.includes(`, 100 % of ${named} bytes`), named);
         /** The sums of some columns of a view, as soon as all is there. */
         const addsUp = async (view, columns, expected) => {
             await show(page, `view=${view}${part}`);

@@ -23,6 +23,6 @@ test("a bar's cost is off as its own parts are, as in the flame graph", () => {
     const errors = new Errors({ values: { cost: 10e6, "fault-time": 2e6, waiting: 8e6 }, intervals: { "fault-time": [1e6, 3e6] } }, all);
     const { root } = stackChartOf(pack, all[0]!, all)!;
     const [bar] = root.children();
-    expect([shareInWords([bar!], root, all[0]!, errors), shareInWords([root], root, all[0]!, errors)]).toEqual(["8.00 ms, 80.0 % of 10.0 ms", "10.0 ms"]);
+    expect([shareInWords([bar!], root, all[0]!, errors), shareInWords([root], root, all[0]!, errors)]).toEqual(["8.00 ms, 80.0 % of 10.0 ms", "10.0 ms, 100 % of 10.0 ms"]);
     expect(shareInWords([], root, all[0]!, errors)).toBe("0 s, 0 % of 10.0 ms");
 });

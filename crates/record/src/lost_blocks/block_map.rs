@@ -28,6 +28,7 @@ const BITS_A_PAGE: u64 = 64;
 const MOST_BITS_LOG2: u32 = 20;
 /// 2^64 divided by the golden ratio: spreads neighbouring pages.
 const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
+
 struct Cluster {
     addresses: Range<u64>,
     blocks: Range<usize>,
