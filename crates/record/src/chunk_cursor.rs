@@ -126,6 +126,11 @@ impl Cursor {
         !self.copies.is_empty()
     }
 
+    /// Bytes of the copies.
+    pub fn copied_bytes(&self) -> u64 {
+        (self.copies.len() * size_of::<Chunk>()) as u64
+    }
+
     /// The chunk behind `chunk`, if `chunk` is full.
     fn following(&self, arena: &Arena, chunk: u32) -> Option<u32> {
         if self.memory.is_none() || arena.records_before(chunk, self.published).is_some() {

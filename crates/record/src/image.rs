@@ -22,6 +22,7 @@ use crate::run::{Run, Signals};
 use crate::sink::Sink;
 use crate::thread_priority::AtOnce;
 use crate::wire::{self, Record, kind};
+use looks::LaterSearch;
 use memtoll_trace::ids::{ImageNo, ThreadNo, Ticks};
 use memtoll_trace::meta::{Exit, Image, Note};
 use memtoll_trace::op::Op;
@@ -81,6 +82,7 @@ pub struct Worker {
     growth: Growth,
     backlog: Backlog,
     pace: Pace,
+    later_search: Option<LaterSearch>,
     /// Sleeps in a row whose bell was rung and not heard, up to `CANNOT_RING`.
     unheard: u32,
 }
@@ -146,6 +148,7 @@ impl Worker {
             growth,
             backlog,
             pace,
+            later_search: None,
             unheard: 0,
         }
     }
@@ -291,7 +294,11 @@ impl Worker {
         };
         let without_record = self.cursors.iter().zip(&self.heads).filter(|(_, head)| head.is_none());
         let limit = without_record.map(|(cursor, _)| bound(cursor)).fold(limit, u64::min);
-        let taken = self.merge(limit, slack);
+        let time_of_search = self.later_search.as_ref().map_or(u64::MAX, |later| later.time);
+        let taken = self.merge(limit.min(time_of_search), slack);
+        if limit >= time_of_search && self.heads.iter().flatten().all(|key| *key > time_of_search) {
+            self.search_later();
+        }
         self.pace.packed(taken, self.run.around.clock.now().saturating_sub(now));
         Some(taken)
     }
@@ -323,6 +330,10 @@ impl Worker {
         self.refresh(self.run.around.clock.now(), 0);
         if let Some(before) = self.signals.before.take() {
             self.parent_sink.sink().had_blocks(&self.arena, before);
+        }
+        if let Some(time) = self.later_search.as_ref().map(|later| later.time) {
+            while self.merge(time, u64::MAX) > 0 {}
+            self.search_later();
         }
         while self.merge(u64::MAX, u64::MAX) > 0 {}
     }

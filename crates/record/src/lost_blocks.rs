@@ -10,27 +10,25 @@
 mod block_map;
 mod glibc_heap;
 mod inner_pointers;
+mod memory;
 mod reachability;
 mod stacks;
 
-use crate::arena::Arena;
-use crate::proc_files::{self, MapLine};
-use crate::process_memory::ProcessMemory;
+use crate::proc_files::MapLine;
 use crate::sink::live_blocks::NumberedBlock;
 use block_map::{BlockMap, Pointer};
 use inner_pointers::Words;
+pub use memory::Memory;
+use memory::outside;
 use memtoll_symbols::merged;
 use memtoll_trace::ids::{BlockNo, Bytes};
 use memtoll_trace::meta::NotSearched;
 use memtoll_trace::metrics::Metrics;
-use memtoll_trace::path::last_part;
-use memtoll_trace::snapshot::Snapshot;
 pub use reachability::Reach;
 use reachability::{Graph, classify};
 use std::io;
 use std::num::NonZeroU64;
 use std::ops::Range;
-use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
 /// The search takes no longer than this, and no more than a part of the time that the program ran.
@@ -66,7 +64,6 @@ pub struct Block {
 
 /// What the search knows of the process beside its memory.
 pub struct Process {
-    pub pid: u32,
     /// Live blocks, in any order.
     pub blocks: Vec<Block>,
     /// Whether these are all blocks of its heap: it has none from before it was recorded.
@@ -104,6 +101,7 @@ pub struct Lost {
 }
 
 /// What was found.
+#[derive(Default)]
 pub struct Found {
     /// The blocks that are not reachable, by address.
     pub blocks: Vec<Lost>,
@@ -111,53 +109,36 @@ pub struct Found {
     pub other_threads: u32,
 }
 
-/// Searches the memory of a process whose pages `snapshot` tells, while it waits.
-pub fn search(mut process: Process, arena: &Arena, snapshot: &Snapshot) -> Result<Found, NotSearched> {
+/// Searches the memory of a process.
+pub fn search(mut process: Process, memory: &Memory) -> Result<Found, NotSearched> {
     let deadline = Instant::now() + (process.ran / PART_OF_RUN).clamp(SHORTEST_LIMIT, LONGEST);
-    let maps = proc_files::maps(process.pid);
-    let file = |line: &MapLine| last_part(&line.path).to_owned();
-    let disguises = |line: &MapLine| {
-        let file = file(line);
-        DISGUISE_POINTERS.into_iter().find(|(name, _)| file == *name || name.contains(".so") && file.starts_with(name))
-    };
-    if let Some((_, program)) = maps.iter().find_map(disguises) {
-        return Err(NotSearched::Disguised(program.to_owned()));
-    }
-    let memory = ProcessMemory::open(process.pid).map_err(unreadable)?;
     process.blocks.sort_unstable_by_key(|block| block.address);
     let blocks = BlockMap::new(process.blocks.iter().map(|block| block.address..block.address + block.size));
 
-    let others = stacks::others(process.pid, arena.header().ending_thread.load(Acquire));
-    let own_stack = arena.header().ending_stack.load(Acquire);
-    let stack_pointers = others.iter().filter_map(|thread| thread.stack_pointer).chain([own_stack]);
-    let mut left_out: Vec<Range<u64>> =
-        snapshot.recorder.iter().map(|(start, bytes)| *start..start.saturating_add(*bytes)).collect();
-    left_out.extend(variables_of_recorder(&maps));
-    left_out.extend(stack_pointers.filter_map(|pointer| stacks::unused(&maps, pointer)));
-    let has_ended = |handle: &u64| memory.word(handle + TID).is_ok_and(|word| word as u32 == 0);
+    let mut left_out = memory.left_out.clone();
+    let has_ended = |handle: &u64| memory.word(handle + TID).is_some_and(|word| word as u32 == 0);
     let ended = process.ended_threads.iter().filter(|handle| has_ended(handle));
-    left_out.extend(ended.filter_map(|handle| stacks::left_over(&maps, *handle)));
-    if process.has_all_blocks && glibc_heap::has(&maps, arena.header().malloc) {
+    left_out.extend(ended.filter_map(|handle| stacks::left_over(&memory.maps, *handle)));
+    if process.has_all_blocks && glibc_heap::has(&memory.maps, memory.malloc) {
         let starts = process.blocks.iter().map(|block| block.address);
-        left_out.extend(glibc_heap::areas(&maps, &memory, starts));
+        left_out.extend(glibc_heap::areas(&memory.maps, |address| memory.word(address), starts));
     }
-    let mut reading = Reading::new(&memory, &maps, &blocks, deadline);
-    let registers = others.iter().flat_map(|thread| &thread.arguments);
+    let mut reading = Reading::new(memory, &blocks, deadline);
+    let registers = memory.other_threads.iter().flat_map(|thread| &thread.arguments);
     reading.graph.roots.extend(registers.filter_map(|word| blocks.find(*word)));
-    reading.read_all(snapshot, &merged(left_out))?;
+    reading.read_all(&merged(left_out))?;
 
-    let words = Constants { memory: &memory, maps: &maps };
     let is_whole = |pointer: Pointer| {
         let block = &process.blocks[pointer.block as usize];
         // Some lie in pages that were not read, or at no multiple of a word.
         let kept = reading.first_words[pointer.block as usize].map(NonZeroU64::get);
-        let first = kept.or_else(|| words.word(block.address));
-        inner_pointers::is_whole(pointer, block.address, block.size, first, &words)
+        let first = kept.or_else(|| memory.word(block.address));
+        inner_pointers::is_whole(pointer, block.address, block.size, first, memory)
     };
     let reach = classify(blocks.len(), &reading.graph, is_whole);
     let all = process.blocks.into_iter().zip(reach).map(|(block, reach)| Lost { block, reach });
     let lost = all.filter(|lost| lost.reach != Reach::Reachable);
-    Ok(Found { blocks: lost.collect(), other_threads: others.len() as u32 })
+    Ok(Found { blocks: lost.collect(), other_threads: memory.other_threads.len() as u32 })
 }
 
 impl Found {
@@ -176,20 +157,9 @@ fn unreadable(error: io::Error) -> NotSearched {
     NotSearched::Unreadable(error.to_string())
 }
 
-/// The variables of the recorder that have no place in its file: they lie behind those that have one.
-fn variables_of_recorder(maps: &[MapLine]) -> impl Iterator<Item = Range<u64>> + '_ {
-    let is_recorder = |line: &MapLine| line.path.starts_with(crate::page_look::RECORDERS_FILES);
-    maps.windows(2).filter_map(move |lines| {
-        let [file, behind] = lines else { return None };
-        let are_variables = is_recorder(file) && behind.path.is_empty() && behind.start == file.end && behind.writable;
-        are_variables.then_some(behind.start..behind.end)
-    })
-}
-
 /// The memory of the process, as it is read.
 struct Reading<'p> {
-    memory: &'p ProcessMemory,
-    maps: &'p [MapLine],
+    memory: &'p Memory,
     blocks: &'p BlockMap,
     graph: Graph,
     /// By block, if it has been read and is not zero.
@@ -200,29 +170,18 @@ struct Reading<'p> {
 }
 
 impl<'p> Reading<'p> {
-    fn new(memory: &'p ProcessMemory, maps: &'p [MapLine], blocks: &'p BlockMap, deadline: Instant) -> Reading<'p> {
+    fn new(memory: &'p Memory, blocks: &'p BlockMap, deadline: Instant) -> Reading<'p> {
         let first_words = vec![None; blocks.len()];
-        Reading { memory, maps, blocks, graph: Graph::default(), first_words, near: Vec::new(), deadline }
+        Reading { memory, blocks, graph: Graph::default(), first_words, near: Vec::new(), deadline }
     }
 
-    /// Reads all pages that can have pointers: those that the process has written, and those that it shares with others.
-    fn read_all(&mut self, snapshot: &Snapshot, left_out: &[Range<u64>]) -> Result<(), NotSearched> {
+    fn read_all(&mut self, left_out: &[Range<u64>]) -> Result<(), NotSearched> {
+        let memory = self.memory;
         let mut buffer = Vec::new();
-        for run in &snapshot.runs {
-            let mut start = run.start;
-            let end = run.start + run.pages * snapshot.page;
-            while start < end {
-                let at = self.maps.partition_point(|line| line.end <= start);
-                let Some(line) = self.maps.get(at).filter(|line| line.start < end) else { break };
-                let piece = start.max(line.start)..end.min(line.end);
-                start = piece.end;
-                let is_device = line.path.starts_with("/dev/") && !line.path.starts_with("/dev/shm/");
-                if (!run.is_files || line.shared && line.writable) && !is_device {
-                    self.read_piece(piece, line, left_out, &mut buffer)?;
-                }
-            }
-        }
-        Ok(())
+        let mut pieces = memory.pieces.iter();
+        pieces.try_for_each(|piece| {
+            self.read_piece(piece.addresses.clone(), &memory.maps[piece.mapping], left_out, &mut buffer)
+        })
     }
 
     /// Reads pages of one mapping.
@@ -273,7 +232,8 @@ impl<'p> Reading<'p> {
         while at < window.end {
             let next = if block < self.blocks.len() { self.blocks.block(block) } else { u64::MAX..u64::MAX };
             let end = next.start.clamp(at, window.end);
-            add_roots(at..end, left_out, &mut parts);
+            let roots = outside(at..end, left_out).map(whole_words);
+            parts.extend(roots.map(|addresses| Part { addresses, block: None }));
             at = next.end.clamp(end, window.end);
             if end < at {
                 parts.push(Part { addresses: whole_words(end..at), block: Some(block) });
@@ -314,35 +274,13 @@ fn whole_words(range: Range<u64>) -> Range<u64> {
     start..(range.end / WORD * WORD).max(start)
 }
 
-/// What of `range` is not left out.
-fn add_roots(range: Range<u64>, left_out: &[Range<u64>], parts: &mut Vec<Part>) {
-    let mut at = range.start;
-    let first = left_out.partition_point(|out| out.end <= at);
-    for out in &left_out[first..] {
-        if out.start >= range.end {
-            break;
-        }
-        parts.push(Part { addresses: whole_words(at..out.start.max(at)), block: None });
-        at = out.end.min(range.end);
-    }
-    parts.push(Part { addresses: whole_words(at..range.end), block: None });
-}
-
-/// Constants of the process's files, and words of its memory.
-struct Constants<'p> {
-    memory: &'p ProcessMemory,
-    maps: &'p [MapLine],
-}
-
-impl Words for Constants<'_> {
+impl Words for Memory {
     fn word(&self, address: u64) -> Option<u64> {
-        self.memory.word(address).ok()
+        Memory::word(self, address)
     }
 
     fn is_constant(&self, address: u64) -> bool {
-        let at = self.maps.partition_point(|line| line.end <= address);
-        let line = self.maps.get(at).filter(|line| line.start <= address);
-        line.is_some_and(|line| line.path.starts_with('/') && !line.writable && !line.executable)
+        self.mapping_at(address).is_some_and(|line| line.path.starts_with('/') && !line.writable && !line.executable)
     }
 }
 
@@ -352,24 +290,23 @@ mod tests {
 
     /// Parts of 0x1000..0x2000 as (start, end, block).
     fn parts(blocks: &[Range<u64>], left_out: &[Range<u64>]) -> Vec<(u64, u64, Option<usize>)> {
-        let memory = ProcessMemory::open(std::process::id()).unwrap();
+        let memory = Memory::of_this_process();
         let blocks = BlockMap::new(blocks.iter().cloned());
-        let reading = Reading::new(&memory, &[], &blocks, Instant::now());
+        let reading = Reading::new(&memory, &blocks, Instant::now());
         let parts = reading.parts(0x1000..0x2000, left_out);
         parts.into_iter().map(|part| (part.addresses.start, part.addresses.end, part.block)).collect()
     }
 
     #[test]
     fn first_words_of_blocks_are_kept_as_they_are_read() {
-        let memory = ProcessMemory::open(std::process::id()).unwrap();
-        let maps = proc_files::maps(std::process::id());
+        let memory = Memory::of_this_process();
         let words: Vec<u64> = vec![0x11, 0x22, 0x33, 0, 0x55, 0x66];
         let start = words.as_ptr() as u64;
-        let line = maps.iter().find(|line| (line.start..line.end).contains(&start)).unwrap();
+        let line = memory.mapping_at(start).unwrap();
         // A whole one, one that does not begin with a word, one whose first word is zero, and one that is not read.
         let blocks = [0..8, 12..24, 24..32, 32..48].map(|at: Range<u64>| start + at.start..start + at.end);
         let blocks = BlockMap::new(blocks.into_iter());
-        let mut reading = Reading::new(&memory, &maps, &blocks, Instant::now() + Duration::from_secs(60));
+        let mut reading = Reading::new(&memory, &blocks, Instant::now() + Duration::from_secs(60));
         reading.read_piece(start..start + 32, line, &[], &mut Vec::new()).ok().unwrap();
         assert_eq!(reading.first_words, [NonZeroU64::new(0x11), None, None, None]);
     }

@@ -1,23 +1,44 @@
-/* Threads call faster than memtoll packs until the program ends. One block is lost. */
+/* far_behind RECORDING: threads call faster than memtoll packs until the program ends. One block is lost. When memtoll lets the program
+   go, it says how long the recording is, in bytes, forgets the other block, and makes a third. */
 #include "e2e.h"
 #include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#define THREADS 4
-#define PAIRS 1000000
+#define FEWEST_THREADS 4
+#define PAIRS 4000000
+
+static const char *recording;
+static char *volatile held;
+static long threads;
 
 SITE static void *churned(unsigned bytes) { return checked(malloc(bytes)); }
 SITE static char *lost_block(void) { char *block = checked(calloc(1, 100)); STAY(); return block; }
 
 static void *churn(void *unused) {
-    for (unsigned i = 0; i < PAIRS; ++i) free(churned(16 + i % 500));
+    for (long i = 0; i < PAIRS / threads; ++i) free(churned(16 + i % 500));
     return unused;
 }
 
-int main(void) {
+static void goes_on(void) {
+    struct stat file;
+    if (!stat(recording, &file)) say_number("recorded", file.st_size);
+    held = NULL;
+    keep(checked(calloc(1, 400)));
+}
+
+int main(int count, char **arguments) {
+    if (count != 2) return 2;
+    recording = arguments[1];
+    held = checked(calloc(1, 200));
     keep(lost_block());
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; ++i)
-        if (pthread_create(&threads[i], NULL, churn, NULL)) return 1;
-    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
-    return 0;
+    threads = sysconf(_SC_NPROCESSORS_ONLN);
+    if (threads < FEWEST_THREADS) threads = FEWEST_THREADS;
+    pthread_t *all = checked(calloc(threads, sizeof *all));
+    for (long i = 0; i < threads; ++i)
+        if (pthread_create(&all[i], NULL, churn, NULL)) return 1;
+    for (long i = 0; i < threads; ++i) pthread_join(all[i], NULL);
+    free(all);
+    at_quick_exit(goes_on);
+    quick_exit(0);
 }

@@ -1,7 +1,8 @@
 //! Looks at the memory of a process that waits for them: before its end, and before it gives much memory back.
 
 use super::{SHORT_NAP, Worker};
-use crate::lost_blocks::{self, Found};
+use crate::chunk_cursor::Cursor;
+use crate::lost_blocks::{self, Found, Memory};
 use crate::wire::look;
 use crate::{page_look, proc_files};
 use memtoll_trace::ids::Units;
@@ -14,6 +15,13 @@ use std::time::{Duration, Instant};
 /// Time at most for draining what a process wrote before it waits at its end: more than the largest backlog takes (`backlog.rs`).
 const LONGEST_DRAIN: Duration = Duration::from_secs(5);
 
+/// A search in a copy of the memory.
+pub(super) struct LaterSearch {
+    /// When it was copied, ticks.
+    pub time: u64,
+    memory: Memory,
+}
+
 impl Worker {
     /// The process is about to end, and waits until its memory has been looked at.
     pub(super) fn look_if_wanted(&mut self) {
@@ -23,8 +31,7 @@ impl Worker {
         let wanted = self.arena.header().look_wanted.load(Relaxed);
         let pages = if wanted & look::PAGES != 0 { self.look_at_pages() } else { None };
         if wanted & look::LOST_BLOCKS != 0 {
-            let found = self.search_lost_blocks(pages.as_ref());
-            self.parent_sink.sink().is_searched(found);
+            self.search_lost_blocks(pages.as_ref());
         }
         if let Some(snapshot) = pages {
             self.parent_sink.sink().looked_at_pages(snapshot);
@@ -42,28 +49,52 @@ impl Worker {
         pages.filter(|_| self.arena.awaits_look_at_end())
     }
 
-    /// Which of the blocks nothing points to.
-    fn search_lost_blocks(&mut self, pages: Option<&Snapshot>) -> Result<Found, NotSearched> {
-        let nothing = Found { blocks: Vec::new(), other_threads: 0 };
-        let Some(found) = self.search_once(pages)? else { return Ok(nothing) };
-        // Threads that run change what is being read.
-        let again = found.other_threads > 0 && !found.blocks.is_empty();
-        let found = match again {
-            true => self.search_once(None)?.unwrap_or(nothing).and_also_in(&found),
-            false => found,
-        };
-        // The process may have ended, or lost its patience.
-        let waits = self.arena.awaits_look_at_end() && proc_files::exists(self.pid);
-        if waits { Ok(found) } else { Err(NotSearched::Ended) }
+    /// Searches for blocks that nothing points to, at once or later.
+    fn search_lost_blocks(&mut self, pages: Option<&Snapshot>) {
+        self.later_search = None;
+        self.later_search = self.put_off(pages);
+        if self.later_search.is_none() {
+            let found = self.search_at_once(pages);
+            self.parent_sink.sink().is_searched(found);
+        }
     }
 
-    /// `None`: there are no blocks.
-    fn search_once(&mut self, pages: Option<&Snapshot>) -> Result<Option<Found>, NotSearched> {
+    /// Copies the memory of a process without other threads, if that is sooner done than what waits to be packed: packing an event takes
+    /// longer than copying its bytes. The process need not wait then.
+    fn put_off(&self, pages: Option<&Snapshot>) -> Option<LaterSearch> {
+        let most = self.cursors.iter().map(Cursor::copied_bytes).sum();
+        if most == 0 {
+            return None;
+        }
+        let time = self.arena.time(self.run.around.clock.now());
+        let memory = self.memory(pages).ok().filter(|memory| memory.other_threads.is_empty())?;
+        let memory = memory.copy(most, &self.run.backlog)?;
+        self.still_waits().then_some(LaterSearch { time, memory })
+    }
+
+    fn search_at_once(&mut self, pages: Option<&Snapshot>) -> Result<Found, NotSearched> {
+        let found = self.search_once(pages)?;
+        // Threads that run change what is being read.
+        let again = found.other_threads > 0 && !found.blocks.is_empty();
+        let found = if again { self.search_once(None)?.and_also_in(&found) } else { found };
+        // The process may have ended, or lost its patience.
+        if self.still_waits() { Ok(found) } else { Err(NotSearched::Ended) }
+    }
+
+    fn search_once(&mut self, pages: Option<&Snapshot>) -> Result<Found, NotSearched> {
         if !self.drain_until(self.run.around.clock.now()) {
             return Err(NotSearched::Ended);
         }
-        let arena = self.arena.clone();
-        let Some(process) = self.parent_sink.sink().process_to_search(&arena)? else { return Ok(None) };
+        self.search(|| self.memory(pages))
+    }
+
+    /// Searches the memory of a process for its live blocks, if it has any.
+    fn search(&self, memory: impl FnOnce() -> Result<Memory, NotSearched>) -> Result<Found, NotSearched> {
+        let process = self.parent_sink.sink().process_to_search(&self.arena)?;
+        process.map_or_else(|| Ok(Found::default()), |process| lost_blocks::search(process, &memory()?))
+    }
+
+    fn memory(&self, pages: Option<&Snapshot>) -> Result<Memory, NotSearched> {
         let own;
         let pages = match pages {
             Some(pages) => pages,
@@ -72,7 +103,19 @@ impl Worker {
                 &own
             }
         };
-        lost_blocks::search(process, &arena, pages).map(Some)
+        Memory::of(self.pid, &self.arena, pages)
+    }
+
+    fn still_waits(&self) -> bool {
+        self.arena.awaits_look_at_end() && proc_files::exists(self.pid)
+    }
+
+    /// All calls from before the memory was copied are packed: what is live now was live then.
+    pub(super) fn search_later(&mut self) {
+        if let Some(LaterSearch { memory, .. }) = self.later_search.take() {
+            let found = self.search(|| Ok(memory));
+            self.parent_sink.sink().is_searched(found);
+        }
     }
 
     /// Takes the events written until `time`, in ticks, for at most `LONGEST_DRAIN`. False: some are left.

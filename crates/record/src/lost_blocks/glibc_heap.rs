@@ -2,7 +2,6 @@
 //! it are left over from blocks that were freed, so they keep nothing.
 
 use crate::proc_files::MapLine;
-use crate::process_memory::ProcessMemory;
 use memtoll_trace::path::last_part;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -29,12 +28,15 @@ fn is_glibc(line: &MapLine) -> bool {
 }
 
 /// Where malloc's blocks lie, by address, as far as `blocks` (where live ones begin) tell.
-pub fn areas(maps: &[MapLine], memory: &ProcessMemory, blocks: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+pub fn areas(
+    maps: &[MapLine],
+    word: impl Fn(u64) -> Option<u64>,
+    blocks: impl Iterator<Item = u64>,
+) -> Vec<Range<u64>> {
     let first = maps.iter().filter(|line| line.path == "[heap]").map(|line| line.start..line.end);
     let mut areas: Vec<Range<u64>> = first.collect();
     let is_beside = |block: &u64| !areas.iter().any(|area| area.contains(block));
     let heaps: BTreeSet<u64> = blocks.filter(is_beside).map(|block| block / HEAP * HEAP).collect();
-    let word = |address: u64| memory.word(address).ok();
     let is_arena_of = |heap: u64, arena: u64| arena / HEAP * HEAP == heap && arena % HEAP <= ARENA_WITHIN;
     for heap in heaps {
         // Memory of the program's own may look like that only by chance: it would have to point to itself.

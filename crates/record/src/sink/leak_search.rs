@@ -26,7 +26,6 @@ impl Sink {
         let ran = self.time.at(self.time.now()).0.saturating_sub(self.facts.began.0);
         let milliseconds = ran / self.time.microseconds(1000).0.max(1);
         Ok(Some(Process {
-            pid: self.facts.pid,
             blocks,
             has_all_blocks: !self.facts.is_forked && self.attached.is_none(),
             ended_threads: self.facts.threads.ended_handles(),
