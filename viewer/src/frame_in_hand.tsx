@@ -159,7 +159,7 @@ function Menu({ at: { frame, x, y }, close }: { at: At; close: () => void }) {
                     {text} <kbd>{key}</kbd>
                 </button>
             ))}
-            {hasLines(profile, frame.function) && <button role="menuitem" onClick={() => act(toFunction(frame.function))}>its lines</button>}
+            {hasLines(profile, frame) && <button role="menuitem" onClick={() => act(toFunction(frame))}>its lines</button>}
             {frame.file && <button role="menuitem" onClick={() => act(toSource(frame.file, frame.line))}>its source</button>}
             <button role="menuitem" onClick={() => void copyName()}>copy its name</button>
         </div>

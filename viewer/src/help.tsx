@@ -5,7 +5,7 @@ import { Dialog } from "./widgets";
 const KEYS = (cuts: CutChoice[]): [string, string][] => [
     ["1 – 9  w  l  0", "views"],
     ["f  g  p", "functions, regions, processes"],
-    ["/", "search; Enter and Shift+Enter in the field: the next place and the previous one"],
+    ["/", "search, with quotes for the whole name of a function; Enter and Shift+Enter in the field: the next place and the previous one"],
     ["m  M", "next metric, previous metric"],
     ["r", "call tree and flame graph from the other end"],
     ["↑ ↓ ← →", "move in a tree; open and close a branch"],

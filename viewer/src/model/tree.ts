@@ -237,16 +237,6 @@ export async function pathTo(root: TreeItem, key: string, least: number): Promis
     return path;
 }
 
-/** Whether a name, file or type has all words that are searched for. */
-export function matcher(search: string): ((frame: Frame | null, more?: string) => boolean) | null {
-    const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
-    if (words.length === 0) return null;
-    return (frame, more = "") => {
-        const text = `${frame?.full ?? ""} ${frame?.function ?? ""} ${frame?.file ?? ""} ${frame?.module ?? ""} ${more}`.toLowerCase();
-        return words.every((word) => text.includes(word));
-    };
-}
-
 /** The items from the root to the last one that has a third of the one before. What is not loaded is loaded. */
 export async function heaviestPath(root: TreeItem): Promise<TreeItem[]> {
     const path: TreeItem[] = [];

@@ -2,6 +2,7 @@
 
 import type { Frame, Profile, Site } from "./answer";
 import { oneFunction, siteKey } from "./names";
+import { matcher, wholeName } from "./search";
 import { groupKey } from "./site_groups";
 import type { State } from "./state";
 
@@ -15,11 +16,14 @@ export function toSite(site: Site, group = "line"): Way {
     return { view: "lines", group, search: "", focus: group === "line" ? siteKey(site) : groupKey(site, group) };
 }
 
-/** Whether a function has lines of its own: one that only calls others has none. */
-export const hasLines = (profile: Profile, name: string): boolean => profile.sites.some((site) => [site.frame, ...site.inlined].some((frame) => frame?.function === name));
+/** The lines of a function, or of all that have this name. */
+export const toFunction = (of: Frame | string): Way => ({ view: "lines", group: "line", search: wholeName(of), focus: "" });
 
-/** The lines of a function. */
-export const toFunction = (name: string): Way => ({ view: "lines", group: "line", search: name, focus: "" });
+/** Whether a function has lines of its own: one that only calls others has none. */
+export function hasLines(profile: Profile, of: Frame | string): boolean {
+    const matches = matcher(wholeName(of))!;
+    return profile.sites.some((site) => matches(site.frame, "", site.inlined));
+}
 
 /** What a process, or a thread of it, allocates. */
 export const toMember = (process: string, tid: number | null): Way => ({ view: "lines", group: "line", search: "", focus: "", process, thread: tid === null ? "" : String(tid) });

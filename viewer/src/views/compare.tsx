@@ -8,7 +8,7 @@ import { exact, share, signedEstimate } from "../model/format";
 import { sideInWords, type Comparison, type Side } from "../model/comparison";
 import { baseOf, selectionOf, type Base } from "../model/state";
 import { orderOf, sorted } from "../model/order";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { Define, Empty, Heading, Name, Pending, Search } from "../widgets";
 import { Door } from "../door";
 import { toFunction } from "../model/ways";
@@ -160,7 +160,7 @@ export function Compare() {
                     <>
                         <div role="cell" class="what">
                             {row.fate !== "changed" && <span class="type">{row.fate} </span>}
-                            {row.frame && row.fate !== "gone" ? <Door to={toFunction(row.frame.function)}><Name frame={row.frame} type={row.type} /></Door> : row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
+                            {row.frame && row.fate !== "gone" ? <Door to={toFunction(row.frame)}><Name frame={row.frame} type={row.type} /></Door> : row.frame ? <Name frame={row.frame} type={row.type} /> : <bdi>{row.name}</bdi>}
                         </div>
                         {cells(row.at)}
                     </>

@@ -5,6 +5,7 @@ import { titleInRows, valueOf } from "../model/answer";
 import { idOf } from "../model/data_source";
 import { count, counted, inRow, isolated } from "../model/format";
 import { placeOf } from "../model/names";
+import { wholeName } from "../model/search";
 import type { TreeItem } from "../model/tree";
 import { through, toMember, toMetric } from "../model/ways";
 import { Define, EditorLink, PlaceLink, Tailed } from "../widgets";
@@ -63,7 +64,7 @@ export function Details({ row, group }: { row: Row; group: string }) {
                 </h2>
                 {who && <Door to={who} class="link">only this {group}</Door>}
                 {frame && <Door to={through(frame)} class="link">callers and callees</Door>}
-                {frame && <Door to={{ view: "flame", search: frame.function }} class="link">flame graph</Door>}
+                {frame && <Door to={{ view: "flame", search: wholeName(frame) }} class="link">flame graph</Door>}
                 <button onClick={() => go({ wide: !state.wide })}>{state.wide ? "smaller" : "larger"}</button>
                 <button onClick={() => go({ focus: "" })} aria-label="close the details" title="Esc">×</button>
             </div>

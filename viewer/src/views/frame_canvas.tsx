@@ -10,7 +10,8 @@ import type { Box } from "../model/flame_layout";
 import type { State } from "../model/state";
 import { save, type Column } from "../model/table_text";
 import { fitted, labelOf } from "../model/names";
-import { matcher, type TreeItem } from "../model/tree";
+import { matcher, type Matcher } from "../model/search";
+import type { TreeItem } from "../model/tree";
 import { Search } from "../widgets";
 
 const LINE = 18;
@@ -162,7 +163,7 @@ export function FrameCanvas<Item extends TreeItem>({ root, together, title, sear
                 <button onClick={() => save(new Blob([svg()], { type: "image/svg+xml" }), "memtoll.svg")}>SVG</button>
             </div>
             <p class="told" role="status">
-                {told ? `${named(told)} · ${tell(told.item as Item)}` : hint}
+                {told ? <><bdi>{named(told)}</bdi><span> · {tell(told.item as Item)}</span></> : hint}
             </p>
             {legend?.(boxes)}
             {root.value <= 0 && empty}
@@ -193,7 +194,7 @@ export function FrameCanvas<Item extends TreeItem>({ root, together, title, sear
 }
 
 /** The outermost frames that match. */
-function matched<Item extends TreeItem>(root: Item, matches: NonNullable<ReturnType<typeof matcher>>): { items: Item[]; isAll: boolean; looked: number } {
+function matched<Item extends TreeItem>(root: Item, matches: Matcher): { items: Item[]; isAll: boolean; looked: number } {
     const items: Item[] = [];
     let isAll = true;
     let looked = 0;
@@ -209,7 +210,7 @@ function matched<Item extends TreeItem>(root: Item, matches: NonNullable<ReturnT
     return { items, isAll, looked };
 }
 
-function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, fill: (box: Box) => string, matches: ReturnType<typeof matcher>, chosen: Box | null): void {
+function draw(ctx: CanvasRenderingContext2D, boxes: Box[], colors: Colors, fill: (box: Box) => string, matches: Matcher | null, chosen: Box | null): void {
     ctx.fillStyle = colors["ground"]!;
     ctx.fillRect(0, 0, ctx.canvas.width, ctx.canvas.height);
     ctx.font = FONT;

@@ -10,7 +10,7 @@ import { PARTS, type FunctionRow, type Part } from "../model/function_costs";
 import { frameName, oneFunction } from "../model/names";
 import { orderOf, sorted } from "../model/order";
 import { selectionOf } from "../model/state";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { Cell, Define, Empty, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf, SortHead } from "../widgets";
 import { Table } from "../table";
 import { Branches } from "./tree";

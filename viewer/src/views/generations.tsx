@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import { generationsOf, type Generation, type Survivors } from "../model/generations";
 import { blocks, bytes, exact, number, time, type Unit } from "../model/format";
 import { selectionOf } from "../model/state";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
 import { Door } from "../door";
 import { toSite } from "../model/ways";
@@ -31,7 +31,7 @@ export function GenerationsView() {
     const told = (value: number) => (value === 0 ? "0" : number(value, isBlocks ? "count" : "bytes"));
     const rows = useMemo(() => {
         const matches = matcher(state.search);
-        const shown = (found?.rows ?? []).filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`));
+        const shown = (found?.rows ?? []).filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`, row.site.inlined));
         return shown.sort((a, b) => sum(valuesOf(b)) - sum(valuesOf(a)));
     }, [found, state.search, isBlocks]);
     useEffect(() => {

@@ -8,7 +8,7 @@ import { blocks, bytes, count, counted, exact, isolated, number, percent, time }
 import { siteKey, siteName } from "../model/names";
 import { quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { Empty, Name, Pending, Search } from "../widgets";
 import { Door } from "../door";
 import { Table } from "../table";
@@ -26,7 +26,7 @@ export function Lifetimes() {
     const shown = useMemo(() => {
         const matches = matcher(state.search);
         const sites = profile.sites.filter((site) => all && (all.sizes[site.index]?.length || all.lifetimes[site.index]?.length));
-        const found = matches ? sites.filter((site) => matches(site.frame, `${siteName(site)} ${site.type}`)) : sites;
+        const found = matches ? sites.filter((site) => matches(site.frame, `${siteName(site)} ${site.type}`, site.inlined)) : sites;
         const got = (index: number) => valueOf(profile.siteNumbers, allocations, index) ?? 0;
         return found.sort((a, b) => got(b.index) - got(a.index));
     }, [all, profile, state.search]);

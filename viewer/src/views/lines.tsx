@@ -12,7 +12,7 @@ import { orderOf, sorted } from "../model/order";
 import type { Pack } from "../model/pack";
 import type { GroupsPack, Member } from "../model/packs";
 import { selectionOf } from "../model/state";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { Cell, Empty, FoldWrappers, GroupChoice, Heading, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf } from "../widgets";
 import { Details } from "./details";
 import { Table, useOnceByRow } from "../table";
@@ -92,7 +92,7 @@ export function Lines() {
     const [rows, zeros] = useMemo(() => {
         const matches = matcher(state.search);
         const value = (row: Row) => valueOf(row.numbers, metric, row.at);
-        const found = matches ? all.filter((row) => matches(row.frame, `${row.name} ${row.site?.type ?? ""} ${row.site?.inlined.map((one) => one.full).join(" ") ?? ""}`)) : all;
+        const found = matches ? all.filter((row) => matches(row.frame, `${row.name} ${row.site?.type ?? ""}`, row.site?.inlined)) : all;
         const shown = state.zeros ? found : found.filter((row) => value(row) !== 0 || row.focus === state.focus);
         return [sorted(shown, order, value), found.filter((row) => value(row) === 0).length] as const;
     }, [all, state.search, state.zeros, state.focus, state.order, metric]);

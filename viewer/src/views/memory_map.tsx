@@ -82,7 +82,7 @@ function Legend({ map, isAge }: { map: Memory; isAge: boolean }) {
         <ul class="legends">
             {map.sites.slice(0, COLORED).map((site, index) => (
                 <li key={index} class="legend" title={`${nameOf(site)}${site.type && `, ${site.type}`}: ${exact(site.live, "bytes")}, ${percent(site.live, map.live)} of ${bytes(map.live)}, in ${counted(site.blocks, "block")}`}>
-                    <span class={`key site-${index + 1}`} />{site.frame ? <Door to={toFunction(site.frame.function)}><bdi>{nameOf(site)}</bdi></Door> : <bdi>{nameOf(site)}</bdi>} {bytes(site.live)}
+                    <span class={`key site-${index + 1}`} />{site.frame ? <Door to={toFunction(site.frame)}><bdi>{nameOf(site)}</bdi></Door> : <bdi>{nameOf(site)}</bdi>} {bytes(site.live)}
                 </li>
             ))}
             {rest.length > 0 && <li class="legend"><span class="key site-0" />{counted(rest.length, "other line")} {bytes(rest.reduce((sum, site) => sum + site.live, 0))}</li>}
@@ -218,7 +218,7 @@ function Blocks() {
                         <div role="cell" class="code what">{hex(block.address)}</div>
                         <div role="cell" class="number" title={exact(block.size, "bytes")}><span class="text">{bytes(block.size)}</span></div>
                         <div role="cell" class="number" title={exact(block.age, "ns")}><span class="text">{time(block.age)}</span></div>
-                        <div role="cell">{block.site?.frame ? <Door to={toFunction(block.site.frame.function)}><Name frame={block.site.frame} type={block.site.type} /></Door> : nameOf(block.site)}</div>
+                        <div role="cell">{block.site?.frame ? <Door to={toFunction(block.site.frame)}><Name frame={block.site.frame} type={block.site.type} /></Door> : nameOf(block.site)}</div>
                     </>
                 )}
             />

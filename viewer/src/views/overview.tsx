@@ -6,6 +6,7 @@ import { columnOf, countOfSites, processorOf, shownIn, totalInWords, totalOf, va
 import { CHARGED, together, WAITS, type Errors } from "../model/errors";
 import { bytes, count, counted, estimate, exact, inRow, known, percent, share as shareInWords, spelledOut, time } from "../model/format";
 import { siteName } from "../model/names";
+import { wholeName } from "../model/search";
 import { toFunction, toMetric, toSite } from "../model/ways";
 import { Door, throughDoor } from "../door";
 import { Advice } from "./advice";
@@ -169,7 +170,7 @@ function Findings({ of }: { of: Loaded<Finding[]> }) {
                     <p class="soft">
                         <span class="tag">{finding.id}</span>
                         {finding.function && <Door to={toFunction(finding.function)} class="link">lines</Door>}
-                        {finding.function && <Door to={{ view: "tree", reversed: true, search: finding.function }} class="link">callers</Door>}
+                        {finding.function && <Door to={{ view: "tree", reversed: true, search: wholeName(finding.function) }} class="link">callers</Door>}
                         {finding.text.includes("--paid") && !state.paid && source.asks && <Door to={{ view: "lines", paid: true }} class="link">as paid</Door>}
                         {finding.file && <PlaceLink file={finding.file} line={finding.line} />}
                     </p>

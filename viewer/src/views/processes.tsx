@@ -9,7 +9,7 @@ import { withoutFolders } from "../model/names";
 import { processTree } from "../model/process_tree";
 import { selectionOf } from "../model/state";
 import { timeAt } from "../model/time_axis";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { toMember } from "../model/ways";
 import { Empty, PlainHead, Search } from "../widgets";
 import { Table } from "../table";

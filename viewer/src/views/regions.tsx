@@ -6,7 +6,7 @@ import { activityOf, overBudget, type Span } from "../model/activity";
 import { count, counted, exact, time } from "../model/format";
 import { orderOf, sorted } from "../model/order";
 import type { RegionSpread } from "../model/packs";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { toSpan } from "../model/ways";
 import { timeAt } from "../model/time_axis";
 import { Empty, Pending, Search, SortHead } from "../widgets";

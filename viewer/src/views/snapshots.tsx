@@ -6,7 +6,7 @@ import { naming } from "../model/columns";
 import { bytes, exact, number, signed, time } from "../model/format";
 import { fateOf, generationsOf } from "../model/generations";
 import { GROUPS, groupKey, groupName, groupOf } from "../model/site_groups";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { NothingThere } from "../model/data_source";
 import { selectionOf } from "../model/state";
 import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
@@ -105,7 +105,7 @@ function Instants() {
     const fate = (row: Row) => (fates && row.site.others === 0 ? fateOf(fates.get(row.key), row.before, row.after) : null);
     const rows = useMemo(() => {
         const matches = matcher(state.search);
-        const shown = all.filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`));
+        const shown = all.filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`, row.site.inlined));
         const value = (row: Row) => (order === "growth" ? row.after - row.before : order === "live then" ? row.after : row.before - row.after);
         return shown.sort((a, b) => value(b) - value(a));
     }, [all, state.search, order]);

@@ -9,7 +9,7 @@ import { sumOf } from "../model/errors";
 import { fileName } from "../model/names";
 import { costOf, filesOf, type FileRow, type SourceFile } from "../model/source_file";
 import { selectionOf } from "../model/state";
-import { matcher } from "../model/tree";
+import { matcher } from "../model/search";
 import { Cell, Define, EditorLink, Empty, MetricChoice, Newer, Pending, Search } from "../widgets";
 
 /** Source files, and what their lines cost. */

@@ -9,7 +9,8 @@ import { FrameButtons, useInHand } from "../frame_in_hand";
 import { fileName, labelOf, partsOfFunction } from "../model/names";
 import { byFunction } from "../model/functions";
 import { openIn, textOf } from "../model/paths";
-import { heaviestPath, matcher, type TreeItem } from "../model/tree";
+import { matcher, type Matcher } from "../model/search";
+import { heaviestPath, type TreeItem } from "../model/tree";
 import { AtLeast, Cell, DirectionChoice, Empty, GroupChoice, Heading, LinesChoice, LiveChoice, MetricChoice, Name, Pending, Search, SharesOf, Tailed } from "../widgets";
 import { Table } from "../table";
 
@@ -54,7 +55,7 @@ interface Hits {
 }
 
 /** What a search finds among the branches that are loaded, from above. */
-function found(root: TreeItem, matches: NonNullable<ReturnType<typeof matcher>>): Hits {
+function found(root: TreeItem, matches: Matcher): Hits {
     const paths: TreeItem[][] = [];
     let looked = 0;
     let isAll = true;

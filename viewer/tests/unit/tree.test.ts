@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Frame, Metric, Profile } from "../../src/model/answer";
 import { layout } from "../../src/model/flame_layout";
-import { childrenOf, heaviestPath, matcher, ownOf, treeOf, unnamed, type TreeItem } from "../../src/model/tree";
+import { childrenOf, heaviestPath, ownOf, treeOf, unnamed, type TreeItem } from "../../src/model/tree";
 
 const frame = (name: string): Frame => ({ id: name.charCodeAt(0), function: name, full: `${name}()`, qualified: name, file: `/src/${name}.c`, line: 1, module: "/bin/app" });
 const metric = (name: string, over: string | null = null): Metric => ({ name, title: name, unit: "count", help: "", origin: "", known: true, join: "sum", color: "", lists: [], over, compared: false, resolves: null });
@@ -111,12 +111,6 @@ test("frames lie below their callers and never overlap", () => {
         below.forEach((other, index) => expect(other.x).toBeCloseTo(index === 0 ? box.x : below[index - 1]!.x + below[index - 1]!.width));
     }
     expect(boxes.length).toBe(8);
-});
-
-test("all words must be found, in names, files or modules", () => {
-    const matches = matcher("APP /src/a")!;
-    expect([matches(frame("a")), matches(frame("b")), matches(null)]).toEqual([true, false, false]);
-    expect(matcher("  ")).toBeNull();
 });
 
 test("a page says how much lies in call paths whose functions it does not hold", () => {
