@@ -281,6 +281,11 @@ test("functions of one class are told apart where their names have no room", asy
     await show(page, `view=tree&metric=allocations&through=${encodeURIComponent("application::storage::OrderedIndex<unsigned long, unsigned char>::insert_rows(int)")}`);
     const back = page.locator(".tools .selection", { hasText: "insert_rows" });
     await becomes(() => back.evaluate((one) => one.scrollHeight <= one.clientHeight && one.scrollWidth <= one.clientWidth), true);
+    // In a flame graph, it gives way to its number.
+    await show(page, `view=flame&metric=allocations&search=${encodeURIComponent('"application::storage::OrderedIndex<unsigned long, unsigned char>::insert_rows(int)"')}&hit=1`);
+    const [name, number] = [page.locator(".told bdi"), page.locator(".told span")];
+    await becomes(() => name.evaluate((one) => one.textContent.includes("insert_rows") && one.scrollWidth > one.clientWidth), true);
+    assert.ok(await number.evaluate((one) => one.scrollWidth <= one.clientWidth), await number.innerText());
     assert.deepEqual(problems, []);
 });
 
