@@ -10,7 +10,6 @@ use memtoll_model::{FrameId, Frames, Image, Recording};
 use memtoll_text::format;
 use memtoll_trace::nodes::BEFORE_ATTACH;
 pub use memtoll_trace::path::last_part;
-use memtoll_trace::symbols::version_of;
 use rustc_hash::FxHashMap;
 
 /// A function without its parameters, return type and default template arguments.
@@ -105,16 +104,16 @@ fn arguments_deeper_than(name: &str, depth: usize) -> (String, usize) {
     (text, deepest)
 }
 
-/// `buffer.cpp:120`, or the loaded file's name where there is no line.
+/// `buffer.cpp:120`, or the loaded file's name where there is no line; both where several loaded files have that line.
 pub fn place(frames: &Frames, frame: FrameId) -> String {
     let texts = Texts::of(frames, frame);
+    let module = frames.short_path(frames.frame(frame).module);
     let place = match (texts.file, texts.line) {
         (Some(file), Some(line)) => format!("{}:{line}", last_part(file)),
         (Some(file), None) => last_part(file).to_owned(),
-        _ => return last_part(texts.shown_module).to_owned(),
+        _ => return module.to_owned(),
     };
-    // The same line of two builds of a library, both of which the program loaded.
-    version_of(texts.shown_module).map_or(place.clone(), |version| format!("{place}, {version}"))
+    if frames.share_source(frame) { format!("{place}, {module}") } else { place }
 }
 
 /// `grow (buffer.cpp:120)`; `libc.so.6+0x1234`, the name of a function that has none, says where it is by itself.
@@ -230,19 +229,13 @@ pub fn of_rows(rows: &[(&Recording, &Row)]) -> Vec<String> {
     names
 }
 
-/// The row's name with all that tells it from others: parameters, the path of the loaded file, what it is inlined into.
+/// The row's name with all that tells it from others: parameters, what it is inlined into.
 fn unabridged(recording: &Recording, row: &Row) -> String {
     let frames = &recording.frames;
     let Some(frame) = row.frame else {
         return row.label.clone();
     };
-    let full = |frame: &FrameId| {
-        let text = with_place(frames, *frame, Texts::of(frames, *frame).function.to_owned());
-        match frames.unique_name(frames.frame(*frame).module) {
-            path if path.contains('/') => format!("{text} of {path}"),
-            _ => text,
-        }
-    };
+    let full = |frame: &FrameId| with_place(frames, *frame, Texts::of(frames, *frame).function.to_owned());
     let chain = |all: &[FrameId]| all.iter().map(full).collect::<Vec<_>>().join(" < ");
     if !row.path.is_empty() {
         return chain(&row.path) + &ran_in(recording, row);

@@ -55,6 +55,7 @@ pub struct Frames {
     called: FxHashMap<String, String>, // path of a program -> what it was called, if that is another name
     modules: FxHashMap<String, Vec<TextId>>, // name of a loaded file -> the paths of all that have it
     functions: FxHashMap<TextId, Option<TextId>>, // function -> its loaded file; none: several have one of that name
+    sources: FxHashMap<(TextId, TextId), Option<TextId>>, // the same of a function from a source file
 }
 
 impl Frames {
@@ -130,8 +131,12 @@ impl Frames {
         }
         let id = FrameId::new(self.frames.len() as u32);
         self.frames.push(frame);
-        let module = self.functions.entry(frame.function).or_insert(Some(frame.module));
-        *module = module.filter(|known| *known == frame.module);
+        let here = Some(frame.module);
+        let add = |module: &mut Option<TextId>| *module = module.filter(|_| *module == here);
+        add(self.functions.entry(frame.function).or_insert(here));
+        if let Some(file) = frame.file {
+            add(self.sources.entry((frame.function, file)).or_insert(here));
+        }
         self.by_frame.insert(frame, id);
         id
     }
@@ -199,6 +204,12 @@ impl Frames {
     /// Whether several loaded files have a function of this name.
     pub fn share_function(&self, function: TextId) -> bool {
         self.functions.get(&function) == Some(&None)
+    }
+
+    /// Whether several loaded files have this function from the same source file, as of a header.
+    pub fn share_source(&self, frame: FrameId) -> bool {
+        let frame = self.frame(frame);
+        frame.file.is_some_and(|file| self.sources.get(&(frame.function, file)) == Some(&None))
     }
 
     fn intern_module(&mut self, path: &str) -> TextId {

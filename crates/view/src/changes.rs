@@ -102,6 +102,7 @@ fn row(change: &Change, recording: &Recording) -> ChangedRow {
         module_name: module.map(|module| frames.short_path(module).to_owned()),
         unique_module: module.map(|module| frames.unique_name(module).to_owned()),
         shared: change.row.frame.is_some_and(|frame| frames.share_function(frames.frame(frame).function)),
+        shared_source: change.row.frame.is_some_and(|frame| frames.share_source(frame)),
         kind: change.row.type_name.clone(),
         fate: fate(change).to_owned(),
     }

@@ -49,6 +49,7 @@ impl FrameTable {
             columns.module_name.push(text(frames.short_path(frames.frame(id).module).to_owned()));
             columns.unique_module.push(text(frames.unique_name(frames.frame(id).module).to_owned()));
             columns.shared.push(f64::from(u8::from(frames.share_function(frames.frame(id).function))));
+            columns.shared_source.push(f64::from(u8::from(frames.share_source(id))));
             columns.without_tables.push(f64::from(u8::from(frames.is_without_tables(id))));
         }
         (columns, texts)

@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 
 const GROUPS: [&str; 9] = ["site", "function", "line", "path", "type", "module", "thread", "process", "size"];
 
-/// Two libraries of one name.
-fn libraries(folder: &Path) -> [PathBuf; 2] {
-    ["-DPLUGIN=40", "-DPLUGIN=50"].map(|flag| {
-        let file = folder.join(&flag[2..]).join("plugin.so");
+/// Two libraries of one name, and one of another, all from the same source file.
+fn libraries(folder: &Path) -> [PathBuf; 3] {
+    [("-DPLUGIN=40", "plugin.so"), ("-DPLUGIN=50", "plugin.so"), ("-DPLUGIN=60", "other.so")].map(|(flag, name)| {
+        let file = folder.join(&flag[2..]).join(name);
         std::fs::create_dir(file.parent().unwrap()).unwrap();
         std::fs::copy(library("same_names.cpp", &[flag]), &file).unwrap();
         file
@@ -65,6 +65,15 @@ fn no_two_rows_look_the_same() {
 }
 
 #[test]
+fn no_two_branches_of_a_tree_look_the_same() {
+    for tree in ["--tree", "--callers"] {
+        let text = recording().text(&[tree]);
+        let names: Vec<&str> = text.lines().filter_map(|line| Some(&line[line.find("plugged")?..])).collect();
+        assert_eq!((names.len(), names.iter().collect::<BTreeSet<_>>().len()), (3, 3), "{text}");
+    }
+}
+
+#[test]
 fn a_signature_tells_overloads_apart() {
     let rows = rows("function", &[]);
     let made = rows.iter().filter(|row| row["function"] == "made");
@@ -98,7 +107,7 @@ fn diff(options: &[&str], before: &Recording, after: &Recording) -> String {
 #[test]
 fn libraries_change_each_for_itself() {
     let folder = scratch();
-    let [first, second] = libraries(folder.path());
+    let [first, second, _] = libraries(folder.path());
     let target = || Target::new(program_with("same_names.cpp", &["-O2", "-ldl"])).env("IS_SECOND", "1");
     let before = target().args([&first, &second]).record();
     let after = target().args([&first, &second, &second]).record();

@@ -86,6 +86,8 @@ export interface Frame {
     uniqueModule?: string;
     /** Other loaded files have a function of its name. */
     shared?: boolean;
+    /** Other loaded files have it from the same source file. */
+    sharedSource?: boolean;
     /** What tells it apart from others of its name, such as parameters. */
     parameters?: string;
     /** Its caller was found by reading the code, or with the frame pointer. */
@@ -159,13 +161,13 @@ export function numbersOf<D extends Declared>(pack: Pack<D>, family: D["family"]
 export const unknownOf = (name: string) => `${name}.unknown`;
 
 /** The columns of frames. */
-export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+export type FrameColumn = "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables";
 
 /** The frames of a pack; `prefix` begins the names of their columns. */
 export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${FrameColumn}`>, texts: string[], prefix: Prefix): Frame[] {
     const of = (name: FrameColumn) => pack.column(`${prefix}${name}`);
     const [id, fn, full, file, line, module] = [of("frames.id"), of("frames.function"), of("frames.full"), of("frames.file"), of("frames.line"), of("frames.module")];
-    const [shared, withoutTables] = [of("frames.shared"), of("frames.without_tables")];
+    const [shared, sharedSource, withoutTables] = [of("frames.shared"), of("frames.shared_source"), of("frames.without_tables")];
     const text = (column: Column, index: number) => texts[column[index] ?? 0] ?? "";
     return Array.from({ length: fn.length }, (_, index) => ({
         id: id[index] ?? 0,
@@ -179,6 +181,7 @@ export function framesOf<const Prefix extends string>(pack: With<`${Prefix}${Fra
         moduleName: text(of("frames.module_name"), index),
         uniqueModule: text(of("frames.unique_module"), index),
         shared: shared[index] === 1,
+        sharedSource: sharedSource[index] === 1,
         withoutTables: withoutTables[index] === 1,
     }));
 }

@@ -50,7 +50,7 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[], isPart = fa
     const { rows, others, files } = pack.head;
     const exceeds = pack.column("compare.exceeds");
     const changes = rows.map((row, at): Change => {
-        const frame = row.full ? { id: 0, function: row.function, full: row.full, qualified: row.function, file: row.file ?? "", line: row.line ?? 0, module: row.module ?? "", moduleName: row.module_name ?? "", uniqueModule: row.unique_module ?? "", shared: row.shared } : null;
+        const frame = row.full ? { id: 0, function: row.function, full: row.full, qualified: row.function, file: row.file ?? "", line: row.line ?? 0, module: row.module ?? "", moduleName: row.module_name ?? "", uniqueModule: row.unique_module ?? "", shared: row.shared, sharedSource: row.shared_source } : null;
         return { frame, name: frame ? frameName(frame) : row.function, type: row.kind ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
     });
     const value = (side: Side, metric: Metric, at: number) => pack.member(side, metric.name)[at] || 0;

@@ -28,7 +28,7 @@ export function functionCostsOf(pack: Pack<FunctionsPack>, metrics: Metric[]): F
     const frames = framesOf(pack, texts, "");
     const [column, modules] = pack.all("functions.frame", "functions.modules");
     // Functions of one name in several files have no place in common.
-    const of = (frame: Frame | undefined, modules: number) => frame && (modules > 1 ? { ...frame, file: "", module: counted(modules, "file"), moduleName: undefined, uniqueModule: undefined, shared: false } : frame);
+    const of = (frame: Frame | undefined, modules: number) => frame && (modules > 1 ? { ...frame, file: "", module: counted(modules, "file"), moduleName: undefined, uniqueModule: undefined, shared: false, sharedSource: false } : frame);
     const rows = Array.from(column, (frame, at) => ({ frame: of(frames[frame - 1], modules[at]!) ?? null, others: at === column.length - 1 ? others : 0, at }));
     return { rows, numbers: { self: numbersOf(pack, "own", metrics), total: numbersOf(pack, "total", metrics) } };
 }

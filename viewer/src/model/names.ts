@@ -24,13 +24,13 @@ export function fitted(text: string, width: number, widthOf: (text: string) => n
     return "";
 }
 
-/** `grow.cpp:12`, or the loaded file where there is no line: `libz.so`, `a/plugin.so` where there is another one of this name. Of two such
-    files that have the same function, both. */
+/** `grow.cpp:12`, or the loaded file where there is no line: `libz.so`, `a/plugin.so` where there is another one of this name. Both where
+    several loaded files have that line. */
 export function placeOf(frame: Frame): string {
     const module = frame.moduleName ?? fileName(frame.module);
     if (!frame.file) return module;
     const place = frame.line > 0 ? `${fileName(frame.file)}:${frame.line}` : fileName(frame.file);
-    return frame.shared && module.includes("/") ? `${place}, ${module}` : place;
+    return frame.sharedSource ? `${place}, ${module}` : place;
 }
 
 export function frameName(frame: Frame): string {

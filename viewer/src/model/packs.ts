@@ -56,7 +56,7 @@ export interface Balance {
 
 export interface BlocksPack {
     head: { blocks: number; live: number; types: string[]; texts: string[]; };
-    column: "blocks.address" | "blocks.size" | "blocks.age" | "blocks.site" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+    column: "blocks.address" | "blocks.size" | "blocks.age" | "blocks.site" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables";
     family: never;
 }
 
@@ -69,13 +69,14 @@ export interface ChangedRow {
     module_name: string | null;
     unique_module: string | null;
     shared: boolean;
+    shared_source: boolean;
     kind: string | null;
     fate: "changed" | "new" | "gone";
 }
 
 export interface ChangedTreesPack {
     head: { before_texts: string[]; after_texts: string[]; };
-    column: "tree.parent" | "tree.frame" | "tree.side" | "tree.others" | "tree.width" | "tree.before" | "tree.after" | "tree.margin" | "before.frames.id" | "before.frames.function" | "before.frames.full" | "before.frames.qualified" | "before.frames.parameters" | "before.frames.file" | "before.frames.line" | "before.frames.module" | "before.frames.module_name" | "before.frames.unique_module" | "before.frames.shared" | "before.frames.without_tables" | "after.frames.id" | "after.frames.function" | "after.frames.full" | "after.frames.qualified" | "after.frames.parameters" | "after.frames.file" | "after.frames.line" | "after.frames.module" | "after.frames.module_name" | "after.frames.unique_module" | "after.frames.shared" | "after.frames.without_tables";
+    column: "tree.parent" | "tree.frame" | "tree.side" | "tree.others" | "tree.width" | "tree.before" | "tree.after" | "tree.margin" | "before.frames.id" | "before.frames.function" | "before.frames.full" | "before.frames.qualified" | "before.frames.parameters" | "before.frames.file" | "before.frames.line" | "before.frames.module" | "before.frames.module_name" | "before.frames.unique_module" | "before.frames.shared" | "before.frames.shared_source" | "before.frames.without_tables" | "after.frames.id" | "after.frames.function" | "after.frames.full" | "after.frames.qualified" | "after.frames.parameters" | "after.frames.file" | "after.frames.line" | "after.frames.module" | "after.frames.module_name" | "after.frames.unique_module" | "after.frames.shared" | "after.frames.shared_source" | "after.frames.without_tables";
     family: never;
 }
 
@@ -99,13 +100,13 @@ export interface FindingsPack {
 
 export interface FunctionsPack {
     head: { others: number; damage: string[]; texts: string[]; };
-    column: "functions.frame" | "functions.modules" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+    column: "functions.frame" | "functions.modules" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables";
     family: "own" | "total";
 }
 
 export interface GenerationsPack {
     head: { at_ns: number; begins_ns: number[]; marks: (string | null)[]; damage: string[]; types: string[]; site_others: number; texts: string[]; };
-    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables";
     family: "bytes" | "blocks";
 }
 
@@ -158,7 +159,7 @@ export interface LayoutPack {
 
 export interface LevelPack {
     head: { labels: string[]; texts: string[]; };
-    column: "tree.parent" | "tree.frame" | "tree.others" | "tree.more" | "tree.label" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+    column: "tree.parent" | "tree.frame" | "tree.others" | "tree.more" | "tree.label" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables";
     family: "tree";
 }
 
@@ -183,7 +184,7 @@ export interface LookOfResident {
 
 export interface MapPack {
     head: { at_ns: number; process: string | null; processes: LiveProcess[]; cell: number; live: number; blocks: number; areas_left_out: number; damage: string[]; types: string[]; texts: string[]; };
-    column: "areas.from" | "areas.cells" | "areas.live" | "areas.blocks" | "cells.number" | "cells.live" | "cells.site" | "cells.age" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+    column: "areas.from" | "areas.cells" | "areas.live" | "areas.blocks" | "cells.number" | "cells.live" | "cells.site" | "cells.age" | "sites.frame" | "sites.live" | "sites.blocks" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables";
     family: never;
 }
 
@@ -248,7 +249,7 @@ export interface ProcessOfRun {
 
 export interface ProfilePack {
     head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[] | null; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
-    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
+    column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
     family: "sites" | "tree";
 }
 
@@ -263,7 +264,7 @@ export interface RegionSpread {
 
 export interface ResidentPack {
     head: { resident: ResidentSet | null; why: string; cell: number; areas_left_out: number; files: string[]; texts: string[]; };
-    column: "areas.from" | "areas.cells" | "areas.resident" | "cells.number" | "cells.live" | "cells.slack" | "cells.pinned" | "cells.free_pages" | "cells.mappings" | "cells.stacks" | "cells.globals" | "cells.files" | "cells.recorder" | "cells.other" | "cells.owner" | "owners.frame" | "owners.file" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+    column: "areas.from" | "areas.cells" | "areas.resident" | "cells.number" | "cells.live" | "cells.slack" | "cells.pinned" | "cells.free_pages" | "cells.mappings" | "cells.stacks" | "cells.globals" | "cells.files" | "cells.recorder" | "cells.other" | "cells.owner" | "owners.frame" | "owners.file" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables";
     family: never;
 }
 
@@ -321,7 +322,7 @@ export interface SourcesPack {
 
 export interface StackChartPack {
     head: { thread: LaneOfThread | null; others: number; why: string; texts: string[]; damage: string[]; };
-    column: "columns.begin" | "columns.end" | "columns.value" | "bars.caller" | "bars.frame" | "bars.first" | "bars.behind" | "bars.value" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.without_tables";
+    column: "columns.begin" | "columns.end" | "columns.value" | "bars.caller" | "bars.frame" | "bars.first" | "bars.behind" | "bars.value" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables";
     family: "bars";
 }
 

@@ -67,6 +67,8 @@ columns! {
         unique_module,
         /// 1: other loaded files have a function of its name; else 0.
         shared,
+        /// 1: other loaded files have it from the same source file; else 0.
+        shared_source,
         /// 1: no unwind tables, so that the caller is less sure; else 0.
         without_tables,
     }

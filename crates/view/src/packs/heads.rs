@@ -325,6 +325,8 @@ sent! {
         unique_module: Option<String>,
         /// Other loaded files have a function of its name.
         shared: bool,
+        /// Other loaded files have it from the same source file.
+        shared_source: bool,
         /// The type of its blocks.
         kind: Option<String>,
         fate: String as "\"changed\" | \"new\" | \"gone\"",
