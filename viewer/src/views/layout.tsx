@@ -125,7 +125,7 @@ function Members({ layout, parts }: { layout: Layout; parts: Part[] }) {
                 </div>
             )}
             {layout.better && (
-                <section class="better" aria-label="a better order">
+                <section class="better" aria-label="a better order" tabIndex={0}>
                     <h3>
                         This order takes {counted(layout.better.size, "byte")}, {count(layout.better.saves)} less ({percent(layout.better.saves, layout.size)})
                         {layout.better.saves_at_peak ? `; ${number(layout.better.saves_at_peak, "bytes")} in ${counted(layout.instances!.at_peak, "instance")} at the peak` : ""}
