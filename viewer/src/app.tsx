@@ -11,7 +11,7 @@ import type { Live, Source } from "./model/data_source";
 import { Errors } from "./model/errors";
 import { counted } from "./model/format";
 import { Missing } from "./missing";
-import { baseText, changed, fromHash, leaving, OF_A_SERVER, selectionOf, toHash, VIEWS, type State, type ViewName } from "./model/state";
+import { baseText, changed, fromHash, leaving, OF_A_SERVER, selectionOf, START, toHash, VIEWS, type State, type ViewName } from "./model/state";
 import { Definition, Failed } from "./widgets";
 import { Waiting } from "./waiting";
 import { TimelineBand } from "./timeline";
@@ -86,6 +86,9 @@ const SHOWN: Record<ViewName, () => preact.JSX.Element> = {
     functions: Functions,
 };
 
+/** All of the run. */
+const WHOLE = selectionOf(START);
+
 /** What the view shows; its numbers fade while others are on the way. */
 function Main({ title, children }: { title: string; children: preact.ComponentChildren }) {
     return <main aria-label={title} aria-busy={useIsStale()}>{children}</main>;
@@ -120,6 +123,8 @@ export function App({ source }: { source: Source }) {
         const isJoined = joins && kind.current === Object.keys(change).join();
         kind.current = joins ? Object.keys(change).join() : "";
         history[isJoined ? "replaceState" : "pushState"](null, "", toHash(next));
+        // What was said is of the last step.
+        say("");
         current.current = next;
         setState(next);
     }, []);
@@ -130,6 +135,7 @@ export function App({ source }: { source: Source }) {
             const next = here();
             if (toHash(next) === toHash(current.current)) return;
             kind.current = "";
+            say("");
             current.current = next;
             setState(next);
         };
@@ -156,9 +162,11 @@ export function App({ source }: { source: Source }) {
     const selection = selectionOf(state);
     const key = opened.value ? JSON.stringify(selection) : null;
     const loaded = useLoaded(key, async (signal) => ({ profile: await source.profile(selection, signal), answered: selection }), opened.value?.live ?? 0);
-    // Where a selection has no answer, the header and the time line stay; the numbers of the last one leave.
+    // Where a selection has no answer, the header and the time line stay; the numbers of the last one leave. A page that opens with it
+    // asks for the whole run.
     const last = useRef<Pick<Context, "profile" | "answered"> | null>(null);
-    last.current = loaded.value ?? last.current;
+    const whole = useLoaded(loaded.failed && !last.current ? "whole" : null, async (signal) => ({ profile: await source.profile(WHOLE, signal), answered: WHOLE }));
+    last.current = loaded.value ?? last.current ?? whole.value;
     const shown = last.current;
     const titles = shown?.profile.totals.titles ?? {};
     const recording = useMemo(() => opened.value && { ...opened.value, metrics: titled(opened.value.metrics, titles) }, [opened.value, JSON.stringify(titles)]);
@@ -272,7 +280,7 @@ export function App({ source }: { source: Source }) {
         [recording, shown, damage, isMade, state, metric, theme],
     );
     if (opened.failed && !recording) return <main class="failed"><p role="alert">{opened.error}</p></main>;
-    if (!context) return <main class="failed">{loaded.failed ? <Failed why={loaded.error} state={state} go={go} /> : <p role="status">Opening the recording …</p>}</main>;
+    if (!context) return <main class="failed">{loaded.failed && !whole.loading ? <Failed why={loaded.error} state={state} go={go} /> : <p role="status">Opening the recording …</p>}</main>;
     const View = SHOWN[state.view];
     return (
         <Generation.Provider value={recording?.live ?? 0}>

@@ -34,6 +34,7 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
     const { recording, damage, state, go, theme, source } = useShown();
     const { about, timeline } = recording;
     const command = withoutFolders(about.command);
+    const facts = [`${about.started} UTC`, about.duration_ns !== null && time(about.duration_ns), about.events !== null && counted(about.events, "event")].filter(Boolean).join(" · ");
     const lasts = useLasts(useIsStale());
     const reopened = useReopened();
     const isPart = state.from !== null || state.to !== null;
@@ -47,10 +48,7 @@ export function Header({ live, error, changeTheme, help, compareWith }: Props) {
             <span class="command" title={about.command} style={{ "--letters": command.length }}>
                 <bdi>{command}</bdi>
             </span>
-            <span class="facts">
-                {about.started} UTC{about.duration_ns !== null && ` · ${time(about.duration_ns)}`}
-                {about.events !== null && ` · ${counted(about.events, "event")}`}
-            </span>
+            <span class="facts" title={facts}>{facts}</span>
             {live && <Recording live={live} reopened={reopened} />}
             <span class="busy" role="status">{lasts && !live ? "adding up …" : ""}</span>
             {error && <span class="error" role="alert">{error}</span>}

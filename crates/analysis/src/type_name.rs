@@ -108,6 +108,34 @@ fn is_boosts_own(class: &str) -> bool {
     class.contains("::dtl::") || class.contains("::detail::") || serves.iter().any(|end| name.ends_with(end))
 }
 
+/// Containers that keep each object in a block of its own, beside pointers or counters; as [`type_of`] calls them.
+const ALONE: &[&str] =
+    &["std::list", "std::set", "std::multiset", "std::map", "std::multimap", "LinkedList", "Box", "Rc", "Arc"];
+
+/// How the blocks of a type hold objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holds {
+    /// A block is an object of the type.
+    Itself,
+    /// A block has one object of the container's first argument.
+    One,
+    /// A block has any number of them, or something else.
+    Several,
+}
+
+/// How the blocks of a type that [`type_of`] has found hold objects.
+pub fn holds(kind: &str) -> Holds {
+    let class = class_of(kind);
+    let is_container = class == "std::string"
+        || TYPES.iter().any(|known| plain(known) == class)
+        || FAMILIES.iter().any(|family| class.starts_with(family));
+    match is_container {
+        false => Holds::Itself,
+        true if ALONE.contains(&class) => Holds::One,
+        true => Holds::Several,
+    }
+}
+
 /// `Vec` of `Vec<u8>`.
 fn class_of(name: &str) -> &str {
     name.split('<').next().unwrap_or(name)
@@ -382,6 +410,25 @@ mod tests {
             ("boost::container::vector<int>", "boost::container::deque<boost::container::vector<int>>", false),
         ] {
             assert_eq!(is_part_of(inner, outer), is_part, "{inner} in {outer}");
+        }
+    }
+
+    #[test]
+    fn blocks_hold_one_object_or_several() {
+        for (kind, expected) in [
+            ("app::Row", Holds::Itself),
+            ("Row", Holds::Itself),
+            ("std::set<app::Row>", Holds::One),
+            ("std::map<int, std::string>", Holds::One),
+            ("Arc<app::Row>", Holds::One),
+            ("std::string", Holds::Several),
+            ("String", Holds::Several),
+            ("std::vector<app::Row>", Holds::Several),
+            ("std::deque<app::Row>", Holds::Several),
+            ("std::unordered_set<app::Row>", Holds::Several),
+            ("BTreeMap<u8, app::Row>", Holds::Several),
+        ] {
+            assert_eq!(holds(kind), expected, "{kind}");
         }
     }
 

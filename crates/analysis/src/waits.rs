@@ -1,9 +1,12 @@
 //! Who waited in the allocator for whom.
 
+use crate::estimate::Estimate;
+use crate::tariff;
 use crate::thread_filter::ThreadFilter;
 use memtoll_model::Recording;
 use memtoll_trace::costs::CostKind;
 use memtoll_trace::ids::{ThreadNo, Units};
+use memtoll_trace::meta::Clock;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,6 +22,13 @@ pub struct Wait {
     pub holder: Option<ThreadNo>,
     /// For how long, units.
     pub time: u64,
+}
+
+impl Wait {
+    /// For how long, ns, with its error.
+    pub fn lasted(&self, clock: &Clock) -> Estimate {
+        tariff::waits(clock.seconds(self.time) * 1e9)
+    }
 }
 
 /// How long threads, those of `thread_filter`, waited between two times (units), longest first, and statements about what is

@@ -2,7 +2,9 @@
 //! layout` and the viewer show.
 
 use crate::schema_version::SCHEMA_VERSION;
+use memtoll_analysis::container_elements::{Element, Layout as Lying};
 use memtoll_analysis::sites::Row;
+use memtoll_analysis::type_name::{Holds, holds};
 use memtoll_model::layout::{Hole, Layout, LayoutError, layout};
 use memtoll_model::{DebugFolders, Recording};
 use serde::Serialize;
@@ -40,7 +42,7 @@ pub struct Better {
 }
 
 /// Objects of a type in blocks whose type is known: containers are counted as if they were full.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct Instances {
     /// Live at the peak.
     pub at_peak: u64,
@@ -50,6 +52,35 @@ pub struct Instances {
     pub at_end: u64,
     /// Bytes of these blocks.
     pub bytes_at_end: u64,
+    /// Whether there may be more: blocks of containers hold some beside something else, such as those of hash tables.
+    pub is_least: bool,
+}
+
+impl Instances {
+    /// Adds those of a type in the blocks of a call site.
+    fn add(&mut self, name: &str, row: &Row) {
+        let Some(kind) = row.type_name.as_deref() else { return };
+        let holds = holds(kind);
+        let held = if holds == Holds::Itself { kind } else { element_of(kind) };
+        if !is_same(held, name) {
+            return;
+        }
+        let counts = &row.metrics.counts;
+        let (at_peak, at_end) = match (holds, row.element) {
+            (Holds::Itself | Holds::One, _) => (counts.peak_blocks, counts.live_blocks),
+            (Holds::Several, Some(Element { size: size @ 1.., layout: Lying::Elements })) => {
+                (counts.peak_bytes.0 / size, counts.live_bytes.0 / size)
+            }
+            (Holds::Several, _) => {
+                self.is_least |= counts.peak_blocks + counts.live_blocks > 0;
+                return;
+            }
+        };
+        self.at_peak = self.at_peak.saturating_add(at_peak);
+        self.at_end = self.at_end.saturating_add(at_end);
+        self.bytes_at_peak = self.bytes_at_peak.saturating_add(counts.peak_bytes.0);
+        self.bytes_at_end = self.bytes_at_end.saturating_add(counts.live_bytes.0);
+    }
 }
 
 impl TypeLayout {
@@ -72,17 +103,11 @@ impl TypeLayout {
 
     /// Counts its objects in the blocks of these call sites.
     pub fn count<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) {
-        let is_of = |kind: &str| is_same(kind, &self.layout.name) || is_same(element_of(kind), &self.layout.name);
-        let (mut bytes_at_peak, mut bytes_at_end) = (0u64, 0u64);
-        for row in rows.into_iter().filter(|row| row.type_name.as_deref().is_some_and(is_of)) {
-            bytes_at_peak = bytes_at_peak.saturating_add(row.metrics.peak_bytes.0);
-            bytes_at_end = bytes_at_end.saturating_add(row.metrics.live_bytes.0);
-        }
-        let size = self.layout.size.max(1);
-        let (at_peak, at_end) = (bytes_at_peak / size, bytes_at_end / size);
-        self.instances = Some(Instances { at_peak, bytes_at_peak, at_end, bytes_at_end });
+        let mut instances = Instances::default();
+        rows.into_iter().for_each(|row| instances.add(&self.layout.name, row));
+        self.instances = Some(instances);
         if let Some(better) = &mut self.better {
-            better.saves_at_peak = Some(at_peak.saturating_mul(better.saves));
+            better.saves_at_peak = Some(instances.at_peak.saturating_mul(better.saves));
         }
     }
 }
@@ -161,6 +186,36 @@ pub fn element_of(kind: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_trace::ids::Bytes;
+
+    /// Of blocks that are all live, at the peak and at the end.
+    fn instances(name: &str, kind: &str, element: Option<Element>, blocks: u64, bytes: u64) -> Instances {
+        let mut row = Row { type_name: Some(kind.to_owned()), element, ..Row::default() };
+        let counts = &mut row.metrics.counts;
+        (counts.peak_blocks, counts.live_blocks) = (blocks, blocks);
+        (counts.peak_bytes, counts.live_bytes) = (Bytes(bytes), Bytes(bytes));
+        let mut found = Instances::default();
+        found.add(name, &row);
+        found
+    }
+
+    #[test]
+    fn objects_are_counted_as_their_blocks_hold_them() {
+        let of = |kind, element: Option<u64>, blocks, bytes| {
+            let element = element.map(|size| Element { size, layout: Lying::Elements });
+            let found = instances("app::Row", kind, element, blocks, bytes);
+            (found.at_peak, found.at_end, found.is_least)
+        };
+        assert_eq!(of("std::vector<app::Row>", Some(40), 2, 400), (10, 10, false));
+        // `make_shared` and nodes have pointers or counters beside the object.
+        assert_eq!(of("app::Row", None, 10, 10 * (40 + 16)), (10, 10, false));
+        assert_eq!(of("std::set<app::Row>", None, 10, 10 * (40 + 32)), (10, 10, false));
+        assert_eq!(of("std::unordered_set<app::Row>", None, 11, 10 * 56 + 104), (0, 0, true));
+        assert_eq!(of("std::unordered_set<app::Row>", None, 0, 0), (0, 0, false));
+        assert_eq!(of("app::Other", None, 10, 400), (0, 0, false));
+        // The characters of strings are none.
+        assert_eq!(instances("std::string", "std::string", None, 20_000, 728_890), Instances::default());
+    }
 
     #[test]
     fn the_type_of_elements() {

@@ -6,7 +6,7 @@ use crate::processor::Processor;
 use memtoll_analysis::intervals::Interval;
 use memtoll_analysis::processor::ImageOrThread;
 use memtoll_analysis::sums::Sums;
-use memtoll_analysis::tariff::{self, Tariff};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
 use memtoll_trace::ids::ThreadNo;
@@ -38,7 +38,6 @@ pub struct ThreadWait {
 
 /// The threads of a recording, by image and number. `waits` are those of the part of it that was added up.
 pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec<Thread> {
-    let ns = 1e9 / recording.about.clock.units_per_second;
     let (is_part, sees) = (sums.selection.is_part(), Tariff::of(recording).sees());
     let processor = Processor::new(recording, sums);
     let mut by_thread: FxHashMap<(usize, Option<ThreadNo>), Vec<&Wait>> = FxHashMap::default();
@@ -50,10 +49,13 @@ pub(crate) fn threads(recording: &Recording, waits: &[Wait], sums: &Sums) -> Vec
         {
             let usage = thread.usage.as_ref().filter(|_| !is_part);
             let own = by_thread.remove(&(index, Some(thread.number))).unwrap_or_default();
-            let wait = |wait: &Wait| ThreadWait {
-                holder_tid: wait.holder.and_then(|holder| Some(image.thread(holder)?.tid)),
-                waiting_ns: (wait.time as f64 * ns) as u64,
-                interval: tariff::waits(wait.time as f64 * ns).into(),
+            let wait = |wait: &Wait| {
+                let lasted = wait.lasted(&recording.about.clock);
+                ThreadWait {
+                    holder_tid: wait.holder.and_then(|holder| Some(image.thread(holder)?.tid)),
+                    waiting_ns: lasted.value as u64,
+                    interval: lasted.into(),
+                }
             };
             all.push(Thread {
                 pid: image.about.pid,

@@ -1,8 +1,11 @@
 //! What each thread did over time, as strips of text.
 
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::lanes::{Lane, Lanes};
+use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
-use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::tariff::{self, Tariff};
+
 use memtoll_model::Recording;
 use memtoll_query::notes::waited_for_memtoll;
 use memtoll_text::format;
@@ -42,22 +45,26 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
     let scale = format!("each character is {}: ", format::seconds(lanes.width / clock.units_per_second));
     text += &format::wrapped("", &format!("{scale}{legend}"), width);
     text += &format!("\n{}\n", columns(["thread", "running", "in calls", "faulting", "waiting", "off"]));
+    let each_fault = tariff.price_errors(Metric::FaultTime).map(|errors| errors.each);
     let is_narrow = width.is_some_and(|width| width < NARROW);
     for lane in &lanes.lanes {
         let alive: f64 = lane.alive.iter().sum();
         let share = |values: &[f64]| values.iter().sum::<f64>() / alive.max(1e-9);
         let (allocator, faulting) = (share(&lane.allocator), share(&lane.faulting));
         let (waiting, off) = (share(&lane.waiting), share(&lane.off));
-        let running = (1.0 - allocator - faulting - waiting - off).max(0.0);
-        let percent = |share: f64| format::Unit::Share.show(share);
-        let if_seen = |seen: bool, share: f64| if seen { percent(share) } else { "unknown".to_owned() };
+        // Faults are priced and waits are those of this run; the time in calls and that without the CPU were measured.
+        let faulting = each_fault.map_or(Estimate::exact(faulting), |each| each.scaled(faulting));
+        let waiting = tariff::waits(waiting);
+        let running = Estimate::exact(1.0 - allocator - off).minus(faulting).minus(waiting);
+        let percent = |share: Estimate| share.known(format::Unit::Share);
+        let if_seen = |seen: bool, share: Estimate| if seen { percent(share) } else { "unknown".to_owned() };
         let cells = [
             tid(recording, lane.image, lane.thread).to_string(),
             if_seen(switches, running),
-            percent(allocator),
+            percent(Estimate::exact(allocator)),
             if_seen(faults, faulting),
             if_seen(switches, waiting),
-            if_seen(switches, off),
+            if_seen(switches, Estimate::exact(off)),
         ];
         let numbers = columns(cells.each_ref().map(String::as_str)) + "  ";
         let name = name(recording, lane.image, lane.thread);

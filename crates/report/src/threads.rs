@@ -1,6 +1,5 @@
 //! For whom threads waited in the allocator.
 
-use memtoll_analysis::tariff;
 use memtoll_analysis::waits::Wait;
 use memtoll_model::Recording;
 use memtoll_text::format;
@@ -22,7 +21,7 @@ pub fn waits(recording: &Recording, waits: &[Wait], width: Option<usize>) -> Str
             Some(holder) => format!("while thread {holder} was in the allocator"),
             None => "with no other thread seen in the allocator".to_owned(),
         };
-        let time = tariff::waits(recording.about.clock.seconds(wait.time)).time_with_error();
+        let time = wait.lasted(&recording.about.clock).time_with_error();
         text += &format::wrapped(&format!("{time:>14}  "), &format!("thread {waiter} waited, {meanwhile}"), width);
     }
     if text.is_empty() { text } else { crate::section::title("Who waited in the allocator for whom") + &text }

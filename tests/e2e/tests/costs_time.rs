@@ -93,6 +93,19 @@ fn waiting_is_known_by_thread_with_who_was_in_the_allocator() {
     let text = WAITS.text(&["--group", "thread", "--metric", "waiting"]);
     assert!(text.contains("Who waited in the allocator for whom"), "{text}");
     assert!(text.contains("was in the allocator"), "{text}");
+    // The longest waits, as JSON has them: `120 ± 60 ms`.
+    let ns = |text: &str| {
+        let mut words = text.split_whitespace();
+        let value: f64 = words.next()?.replace(',', "").parse().ok()?;
+        let factor = words.find_map(|unit| ["ns", "µs", "ms", "s"].iter().position(|one| *one == unit))?;
+        Some(value * 1000f64.powi(factor as i32))
+    };
+    let of_json = threads.iter().filter_map(|thread| thread["waits"].as_array()).flatten();
+    let longest = of_json.filter_map(|wait| wait["waiting_ns"].as_f64()).fold(0.0, f64::max);
+    let printed = WAITS.text(&["--lanes"]);
+    let first = printed.lines().find(|line| line.contains(" waited, while ")).and_then(ns);
+    let first = first.unwrap_or_else(|| panic!("{printed}"));
+    assert!((first / longest - 1.0).abs() < 0.5, "{first} ns, not {longest}:\n{printed}");
 }
 
 #[test]

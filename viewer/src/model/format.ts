@@ -90,7 +90,7 @@ export function percent(part: number, whole: number): string {
     const value = (part / whole) * 100;
     if (value === 0) return "0 %";
     const size = Math.abs(value);
-    return size < 0.05 ? `${value < 0 ? "−" : ""}< 0.1 %` : `${size < 99.95 ? value.toFixed(1) : value.toFixed(0)} %`;
+    return size < 0.05 ? `${value < 0 ? "−" : ""}< 0.1 %` : `${withDigits(value, size < 99.95 ? 1 : 0)} %`;
 }
 
 /** A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not the

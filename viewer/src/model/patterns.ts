@@ -70,14 +70,14 @@ export function histogram(bins: Bin[]): Bin[] {
     }));
 }
 
-/** The middle of the bin that holds the value that this share does not exceed; 0: there is none. */
+/** The middle of the bin that holds the value that this share does not exceed, rounded down as in JSON; 0: there is none. */
 export function quantile(unsorted: Bin[], share: number): number {
     const bins = [...unsorted].sort((a, b) => a.low - b.low);
     const all = bins.reduce((sum, bin) => sum + bin.count, 0);
     let seen = 0;
     for (const { low, high, count } of bins) {
         seen += count;
-        if (seen >= all * share && count > 0) return (low + high) / 2;
+        if (seen >= all * share && count > 0) return Math.floor((low + high) / 2);
     }
     return 0;
 }

@@ -14,7 +14,7 @@ export interface Layout {
     padding_bits: number | null;
     cache_lines: number;
     better: { order: number[]; size: number; saves: number; saves_at_peak: number | null } | null;
-    instances: { at_peak: number; bytes_at_peak: number; at_end: number; bytes_at_end: number } | null;
+    instances: { at_peak: number; bytes_at_peak: number; at_end: number; bytes_at_end: number; is_least: boolean } | null;
 }
 
 export interface Member {

@@ -45,7 +45,7 @@ export function ComparedCurves({ base, selection }: { base: Base | null; selecti
                 {asked.error && <span class="error" role="alert">{asked.error}</span>}
             </figcaption>
             <span class="most">{both && bytes(most)}</span>
-            <span class="least">0 B</span>
+            <span class="least">{both && bytes(0)}</span>
             <div class="area" ref={box}>
                 {isSelected && <span class="selected" title="the selection, in the recording after" style={{ left: at(state.from ?? 0), width: `calc(${at(state.to ?? end)} - ${at(state.from ?? 0)})` }} />}
                 <svg width={width} height={HEIGHT} aria-hidden="true">
@@ -53,7 +53,7 @@ export function ComparedCurves({ base, selection }: { base: Base | null; selecti
                     {paths[1] && <path class="after" d={paths[1]} />}
                     {paths[0] && <path class="before" d={paths[0]} />}
                 </svg>
-                {axis.ticks.map((tick, index) => <span key={tick} class="tick" style={{ left: at(tick) }}>{axis.labels[index]}</span>)}
+                {both && axis.ticks.map((tick, index) => <span key={tick} class="tick" style={{ left: at(tick) }}>{axis.labels[index]}</span>)}
             </div>
         </figure>
     );

@@ -28,7 +28,9 @@ export function GenerationsView() {
     const loaded = useLoaded(source.asks ? JSON.stringify(selection) : null, (signal) => source.generations(selection, "marks", signal));
     const found = useMemo(() => (loaded.value ? generationsOf(loaded.value, group) : null), [loaded.value, group]);
     const valuesOf = (row: Survivors) => (isBlocks ? row.blocks : row.bytes);
-    const told = (value: number) => (value === 0 ? "0" : number(value, isBlocks ? "count" : "bytes"));
+    const unit: Unit = isBlocks ? "count" : "bytes";
+    const told = (value: number) => (value === 0 ? "0" : number(value, unit));
+    const exactly = (value: number) => exact(value, unit);
     const rows = useMemo(() => {
         const matches = matcher(state.search);
         const shown = (found?.rows ?? []).filter((row) => !matches || matches(row.site.frame, `${row.name} ${row.site.type}`, row.site.inlined));
@@ -36,7 +38,6 @@ export function GenerationsView() {
     }, [found, state.search, isBlocks]);
     useEffect(() => {
         if (!found) return;
-        const unit: Unit = isBlocks ? "count" : "bytes";
         return setCopy(() => ({
             heads: [group, "type", ...["live", ...found.all.map((one) => titleOf(one, selection.from))].map((title) => ({ title, unit }))],
             rows: rows.map((row) => [row.name, group === "line" ? row.site.type : "", sum(valuesOf(row)), ...valuesOf(row)]),
@@ -63,7 +64,7 @@ export function GenerationsView() {
             ) : (
                 <Table
                     label="live blocks by generation"
-                    columns={`${naming(260)} minmax(90px, 1fr) repeat(${found.all.length}, minmax(76px, 1fr))`}
+                    columns={`${naming(260)} minmax(96px, 1fr) repeat(${found.all.length}, minmax(80px, 1fr))`}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>
@@ -76,8 +77,8 @@ export function GenerationsView() {
                     first={
                         <>
                             <div role="cell" class="what"><b>all</b></div>
-                            <div role="cell" class="number"><b class="text">{told(sum(totals))}</b></div>
-                            {totals.map((total, index) => <div key={index} role="cell" class={total === 0 ? "number zero" : "number"}><b class="text">{told(total)}</b></div>)}
+                            <div role="cell" class="number" title={exactly(sum(totals))}><b class="text">{told(sum(totals))}</b></div>
+                            {totals.map((total, index) => <div key={index} role="cell" class={total === 0 ? "number zero" : "number"} title={exactly(total)}><b class="text">{told(total)}</b></div>)}
                         </>
                     }
                     rows={rows}
@@ -85,9 +86,9 @@ export function GenerationsView() {
                     cells={(row) => (
                         <>
                             <div role="cell" class="what"><Door to={{ ...toSite(row.site, group), metric: "live" }}>{row.site.frame && group !== "type" && group !== "module" ? <Name frame={row.site.frame} type={group === "line" ? row.site.type : ""} inlined={group === "line" ? row.site.inlined : []} /> : <bdi>{row.name}</bdi>}</Door></div>
-                            <div role="cell" class="number" title={exact(sum(valuesOf(row)), isBlocks ? "count" : "bytes")}><span class="text">{told(sum(valuesOf(row)))}</span></div>
+                            <div role="cell" class="number" title={exactly(sum(valuesOf(row)))}><span class="text">{told(sum(valuesOf(row)))}</span></div>
                             {valuesOf(row).map((value, index) => (
-                                <div key={index} role="cell" class={value === 0 ? "number zero" : "number"} title={exact(value, isBlocks ? "count" : "bytes")}>
+                                <div key={index} role="cell" class={value === 0 ? "number zero" : "number"} title={exactly(value)}>
                                     <span class="bar" style={{ width: `${most > 0 ? (value / most) * 100 : 0}%` }} />
                                     <span class="text">{told(value)}</span>
                                 </div>

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
-import { count, counted, number, percent } from "../model/format";
-import { memberText, partsOf, sizeText, type Layout } from "../model/type_layout";
+import { count, counted, exact, number, percent } from "../model/format";
+import { memberText, partsOf, sizeText, type Layout, type Part } from "../model/type_layout";
 import { selectionOf } from "../model/state";
 import { EditorLink, Empty, Pending, PlaceLink, PlainHead } from "../widgets";
 import { Door } from "../door";
@@ -19,7 +19,6 @@ export function LayoutView() {
     const [typed, setTyped] = useState(state.type);
     useEffect(() => setTyped(state.type), [state.type]);
     const parts = useMemo(() => (layout ? partsOf(layout) : []), [layout]);
-    const order = layout?.better?.order.map((index) => memberText(layout.members[index]!)) ?? [];
 
     useEffect(() => {
         return setCopy(() =>
@@ -57,46 +56,7 @@ export function LayoutView() {
             )}
             {layout && <Head layout={layout} newer={newer} />}
             {layout ? (
-                <>
-                    {parts.length === 0 ? (
-                        <Empty>It has no members.</Empty>
-                    ) : (
-                        <Table
-                            label={`members of ${layout.name}`}
-                            columns={`${naming(300)} minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)`}
-                            heads={
-                                <>
-                                    <div role="columnheader">member</div>
-                                    <div role="columnheader">offset</div>
-                                    <div role="columnheader">size</div>
-                                    <div role="columnheader">cache line</div>
-                                </>
-                            }
-                            rows={parts}
-                            keyOf={(part) => `${part.at} ${part.what}`}
-                            cells={(part) => (
-                                <>
-                                    <div role="cell" class={part.kind === "padding" ? "what padding" : "what"}><bdi class="code">{part.what}</bdi></div>
-                                    <div role="cell" class="number" title={`${part.at} bits from the begin`}>
-                                        <span class="text">{count(Math.floor(part.at / 8))}{part.at % 8 > 0 && `, bit ${part.at % 8}`}</span>
-                                    </div>
-                                    <div role="cell" class="number"><span class="text">{sizeText(part.bits)}</span></div>
-                                    <div role="cell" class="number"><span class="text">{part.lines[0] === part.lines[1] ? part.lines[0] : part.lines.join("–")}</span></div>
-                                </>
-                            )}
-                        />
-                    )}
-                    {layout.better && (
-                        <section class="better" aria-label="a better order">
-                            <h3>
-                                This order takes {counted(layout.better.size, "byte")}, {count(layout.better.saves)} less ({percent(layout.better.saves, layout.size)})
-                                {layout.better.saves_at_peak ? `; ${number(layout.better.saves_at_peak, "bytes")} in ${counted(layout.instances!.at_peak, "instance")} at the peak` : ""}
-                            </h3>
-                            <pre class="code">{order.join("\n")}</pre>
-                            <p class="soft">The order of members is the order of their initialization, and part of a library's interface.</p>
-                        </section>
-                    )}
-                </>
+                <Members layout={layout} parts={parts} />
             ) : (
                 !why && (types.length === 0 ? (
                     <Empty>The recording tells no type of these blocks: it knows types from the names of functions that were inlined. Type a name above.</Empty>
@@ -117,12 +77,62 @@ export function LayoutView() {
                                 <div role="cell" class="what">
                                     <Door to={{ type: one.asked }}><bdi class="code">{one.name}</bdi></Door>
                                 </div>
-                                <div role="cell" class="number"><span class="text">{number(one.peak, "bytes")}</span></div>
-                                <div role="cell" class="number"><span class="text">{number(one.live, "bytes")}</span></div>
+                                {[one.peak, one.live].map((value, at) => (
+                                    <div key={at} role="cell" class={value === 0 ? "number zero" : "number"} title={exact(value, "bytes")}><span class="text">{number(value, "bytes")}</span></div>
+                                ))}
                             </>
                         )}
                     />
                 ))
+            )}
+        </div>
+    );
+}
+
+/** Its members by offset, and below them, or beside them on a wide screen, an order that takes less. */
+function Members({ layout, parts }: { layout: Layout; parts: Part[] }) {
+    const order = layout.better?.order.map((index) => memberText(layout.members[index]!)) ?? [];
+    return (
+        <div class="layout-parts">
+            {parts.length === 0 ? (
+                <Empty>It has no members.</Empty>
+            ) : (
+                <div class="few shrinks" style={{ "--rows": parts.length }}>
+                    <Table
+                        label={`members of ${layout.name}`}
+                        columns={`${naming(300)} minmax(120px, 1fr) minmax(80px, 1fr) minmax(90px, 1fr)`}
+                        heads={
+                            <>
+                                <div role="columnheader">member</div>
+                                <div role="columnheader">offset</div>
+                                <div role="columnheader">size</div>
+                                <div role="columnheader">cache line</div>
+                            </>
+                        }
+                        rows={parts}
+                        keyOf={(part) => `${part.at} ${part.what}`}
+                        cells={(part) => (
+                            <>
+                                <div role="cell" class={part.kind === "padding" ? "what padding" : "what"}><bdi class="code">{part.what}</bdi></div>
+                                <div role="cell" class="number" title={`${part.at} bits from the begin`}>
+                                    <span class="text">{count(Math.floor(part.at / 8))}{part.at % 8 > 0 && `, bit ${part.at % 8}`}</span>
+                                </div>
+                                <div role="cell" class="number"><span class="text">{sizeText(part.bits)}</span></div>
+                                <div role="cell" class="number"><span class="text">{part.lines[0] === part.lines[1] ? part.lines[0] : part.lines.join("–")}</span></div>
+                            </>
+                        )}
+                    />
+                </div>
+            )}
+            {layout.better && (
+                <section class="better" aria-label="a better order" tabIndex={0}>
+                    <h3>
+                        This order takes {counted(layout.better.size, "byte")}, {count(layout.better.saves)} less ({percent(layout.better.saves, layout.size)})
+                        {layout.better.saves_at_peak ? `; ${number(layout.better.saves_at_peak, "bytes")} in ${counted(layout.instances!.at_peak, "instance")} at the peak` : ""}
+                    </h3>
+                    <pre class="code">{order.join("\n")}</pre>
+                    <p class="soft">The order of members is the order of their initialization, and part of a library's interface.</p>
+                </section>
             )}
         </div>
     );
@@ -145,7 +155,7 @@ function Head({ layout, newer }: { layout: Layout; newer: string | null }) {
                 <p>
                     {instances.at_peak + instances.at_end === 0
                         ? "The recording knows of no instance that was live in this selection."
-                        : `${counted(instances.at_peak, "instance")} live at the peak, in blocks of ${number(instances.bytes_at_peak, "bytes")}${wasted > 0 ? `: ${number(wasted, "bytes")} of it is padding` : ""}; ${count(instances.at_end)} at the end.`}
+                        : `${instances.is_least ? "at least " : ""}${counted(instances.at_peak, "instance")} live at the peak, in blocks of ${number(instances.bytes_at_peak, "bytes")}${wasted > 0 ? `: ${number(wasted, "bytes")} of it is padding` : ""}; ${count(instances.at_end)} at the end.`}
                 </p>
             )}
             {newer && <p role="alert"><bdi>{newer}</bdi> is newer than the recording: how many instances there were is of an older {layout.name}.</p>}

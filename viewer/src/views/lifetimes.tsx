@@ -4,7 +4,7 @@ import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
 import { cellFrom, countIn, lifetimeText, lowest, sizeText } from "../model/size_lifetime";
 import { toSizes } from "../model/sizes";
-import { blocks, bytes, count, counted, exact, isolated, number, percent, time } from "../model/format";
+import { blocks, bytes, count, counted, exact, isolated, number, percent, shortCount, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
 import { quantile, rowsOf, type Bin } from "../model/patterns";
 import { selectionOf } from "../model/state";
@@ -50,7 +50,7 @@ export function Lifetimes() {
             ...[0.5, 0.99].map((share) => (size.length > 0 ? bytes(quantile(size, share)) : "–")),
             ...[0.5, 0.99].map((share) => (life.length > 0 ? time(quantile(life, share)) : "–")),
             number(grown, "count"),
-            grown > 0 ? ((all!.grownSteps[index] ?? 0) / grown).toFixed(1) : "–",
+            grown > 0 ? shortCount((all!.grownSteps[index] ?? 0) / grown) : "–",
             number(all!.elsewhere[index] ?? 0, "count"),
             number(all!.acquiring[index] ?? 0, "count"),
         ];

@@ -142,7 +142,7 @@ function File({ file, metric }: { file: string; metric: Metric }) {
     return (
         <section class="file" aria-label="source">
             <div class="tools">
-                <h2>
+                <h2 title={file}>
                     <bdi class="code">{file}</bdi>{state.line > 0 && `:${state.line}`}
                 </h2>
                 <span class="soft">{inRow(sum, metric.unit)}{total > 0 && `, ${percent(sum.value, total)} of ${totalInWords(profile.totals, metric)}`} {metric.title}</span>

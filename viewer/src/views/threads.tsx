@@ -11,7 +11,7 @@ import { toMember, toSpan } from "../model/ways";
 import type { Pack } from "../model/pack";
 import type { Estimated, GroupsPack, LaneOfThread, LanesPack, Member } from "../model/packs";
 import { numbersOf, valueOf, type Metric } from "../model/answer";
-import { count, counted, inRow, isolated, percent, spelledOut, time } from "../model/format";
+import { count, counted, estimate, inRow, isolated, share, spelledOut, time } from "../model/format";
 import { selectionOf } from "../model/state";
 import { Define, Empty, Pending, SortHead } from "../widgets";
 import { Table } from "../table";
@@ -119,7 +119,17 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
         return sums.map((sum) => [...sum].sort((a, b) => b[1] - a[1]));
     }, [waits]);
     const isMore = waitCount > waits.length;
-    const forWhom = (index: number) => holders[index]!.map(([lane, ns]) => `${isMore ? "at least " : ""}${time(ns)} ${nameOf(lane)}`);
+    const estimated = (name: Kind, value: number): Estimated => {
+        const metric = recording.metrics.find((one) => one.name === ESTIMATED[name]);
+        return metric ? errors.around(metric, value, () => null) : { value, low: value, high: value };
+    };
+    /** How long a thread waited, with its error and, in a row, with the digits that are known. */
+    const waited = (ns: number) => {
+        const { value, low, high } = estimated("waiting", ns);
+        return estimate(value, low, high);
+    };
+    const waitedInRow = (ns: number) => inRow(estimated("waiting", ns), "ns");
+    const forWhom = (index: number, told = waited) => holders[index]!.map(([lane, ns]) => `${isMore ? "at least " : ""}${told(ns)} ${nameOf(lane)}`);
     const [pointed, point] = useState<Wait | null>(null);
     useEffect(() => {
         return setCopy(() => ({
@@ -133,6 +143,8 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
         for (const { process, program } of recording.about.processes.toSorted((a, b) => a.began_ns - b.began_ns)) all.set(process, (all.get(process) ?? new Set()).add(program));
         return all;
     }, [recording]);
+    // Of one process, all threads are its own.
+    const isOne = recording.about.process_count === 1;
     const hasWaits = sees && waits.length > 0;
     const template = `minmax(160px, 1fr) repeat(5, minmax(80px, 110px))${hasWaits ? " minmax(120px, 2fr)" : ""}`;
     const heights = useMemo(() => rows.map(({ lane }) => (lane === null ? ROW : ROW + LANE)), [rows]);
@@ -148,11 +160,16 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
     const end = recording.timeline.end_ns;
     const [from, to] = [Math.max(start, state.left ?? 0), Math.min(start + interval * intervals, state.right ?? end)];
     const isPart = state.from !== null || state.to !== null;
-    const estimated = (name: Kind, { [name]: value }: Sum): Estimated => {
-        const metric = recording.metrics.find((one) => one.name === ESTIMATED[name]);
-        return metric ? errors.around(metric, value, () => null) : { value, low: value, high: value };
+    const title = (name: Kind, sum: Sum) => {
+        if (name !== "alive" && !isKnown[name]) return "not known: the kernel did not show it";
+        const { value, low, high } = estimated(name, sum[name]);
+        return `${spelledOut({ value, low, high }, "ns")}${name === "alive" ? "" : `, ${share(value, low, high, sum.alive)} of ${time(sum.alive)}`}`;
     };
-    const title = (name: Kind, sum: Sum) => (name !== "alive" && !isKnown[name] ? "not known: the kernel did not show it" : `${spelledOut(estimated(name, sum), "ns")}${name === "alive" ? "" : `, ${percent(sum[name], sum.alive)} of ${time(sum.alive)}`}`);
+    /** Part of a lane's interval; its time in calls was measured, as that without the CPU. */
+    const partText = (name: Kind, part: number, alive: number) => {
+        const { value, low, high } = name === "allocator" ? { value: part, low: part, high: part } : estimated(name, part);
+        return share(value, low, high, alive);
+    };
     return (
         <div class="fill">
             <div class="tools">
@@ -166,7 +183,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                 {total > threads.length && <span class="soft">The first {count(threads.length)} of {counted(total, "thread")}.</span>}
                 <span class="soft">
                     {pointed
-                        ? `${nameOf(pointed.lane)} waits ${time(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
+                        ? `${nameOf(pointed.lane)} waits ${waited(pointed.ended - pointed.began)} for ${nameOf(pointed.holder)}, until ${timeAt(pointed.ended, (to - from) / 1000)}`
                         : waits.length > 0 && `${counted(waitCount, "wait")} in the allocator${isMore ? `, the longest ${count(waits.length)} drawn` : ""}: a line leads to the thread that was in the allocator`}
                 </span>
                 {isPart && <span class="soft">Lanes are of all that the time line shows, numbers of the selection.</span>}
@@ -197,7 +214,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                         <>
                             <div role="cell" class="what">
                                 {thread && !isProcess ? (
-                                    <Door to={toMember(id, thread.tid)} title="Show what this thread allocates"><bdi class="cut">{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft cut">{thread.tid} of {id}</span></Door>
+                                    <Door to={toMember(id, thread.tid)} title="Show what this thread allocates"><bdi class="cut">{thread.name ?? "thread"}</bdi>&nbsp;<span class="soft cut">{thread.tid}{isOne ? "" : ` of ${id}`}</span></Door>
                                 ) : (
                                     <Door to={toMember(id, null)} title="Show what this process allocates"><b class="name">{id} <bdi class="cut">{[...(programs.get(process) ?? [])].join(", then ")}</bdi></b></Door>
                                 )}
@@ -205,11 +222,11 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                             <div role="cell" class="number" title={title("alive", sum)}><span class="text">{time(sum.alive)}</span></div>
                             {KINDS.map(([name]) => (
                                 <div key={name} role="cell" class={isKnown[name] ? "number" : "number unknown"} title={title(name, sum)}>
-                                    <span class="text">{isKnown[name] ? inRow(estimated(name, sum), "ns") : "–"}</span>
+                                    <span class="text">{isKnown[name] ? inRow(estimated(name, sum[name]), "ns") : "–"}</span>
                                 </div>
                             ))}
-                            {hasWaits && <div role="cell" title={lane === null ? "" : forWhom(lane).join("\n")}><bdi class="cut">{lane !== null && forWhom(lane).slice(0, 2).join(", ")}</bdi></div>}
-                            {lane !== null && <div class="lane"><Lane pack={pack} index={lane} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === lane)} point={point} span={[from, to]} /></div>}
+                            {hasWaits && <div role="cell" title={lane === null ? "" : forWhom(lane).join("\n")}><bdi class="cut">{lane !== null && forWhom(lane, waitedInRow).slice(0, 2).join(", ")}</bdi></div>}
+                            {lane !== null && <div class="lane"><Lane pack={pack} index={lane} intervals={intervals} theme={theme} waits={waits.filter((wait) => wait.lane === lane)} point={point} span={[from, to]} partText={partText} /></div>}
                         </>
                     );
                 }}
@@ -266,8 +283,20 @@ function Overlay({ waits, pointed, span: [from, to], selected, middleOf, height 
     );
 }
 
+interface LaneProps {
+    pack: Pack<LanesPack>;
+    index: number;
+    intervals: number;
+    theme: string;
+    waits: Wait[];
+    point: (wait: Wait | null) => void;
+    span: Span;
+    /** A part of what a thread did in an interval, ns. */
+    partText: (name: Kind, part: number, alive: number) => string;
+}
+
 /** Each interval as a column whose parts have the heights of their shares. */
-function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }: { pack: Pack<LanesPack>; index: number; intervals: number; theme: string; waits: Wait[]; point: (wait: Wait | null) => void; span: Span }) {
+function Lane({ pack, index, intervals, theme, waits, point, span: [from, to], partText }: LaneProps) {
     const { start_ns: start, interval_ns: interval } = pack.head;
     const canvas = useRef<HTMLCanvasElement>(null);
     const { width } = useSize(canvas);
@@ -294,10 +323,10 @@ function Lane({ pack, index, intervals, theme, waits, point, span: [from, to] }:
     const tell = (x: number) => {
         const ns = from + (x / Math.max(1, width)) * (to - from);
         const number = Math.min(intervals - 1, Math.max(0, Math.floor((ns - start) / interval)));
-        const share = (name: Kind) => pack.column(`lanes.${name}`)[index * intervals + number]! / 1000;
+        const lasted = (name: Kind) => (pack.column(`lanes.${name}`)[index * intervals + number]! / 1000) * interval;
         const when = timeAt(start + number * interval, interval);
-        if (share("alive") === 0) return `${when}: not there`;
-        const parts = KINDS.filter(([name]) => share(name) > 0).map(([name, title]) => `${percent(share(name), share("alive"))} ${title}`);
+        if (lasted("alive") === 0) return `${when}: not there`;
+        const parts = KINDS.filter(([name]) => lasted(name) > 0).map(([name, title]) => `${partText(name, lasted(name), lasted("alive"))} ${title}`);
         return `${when}: ${parts.join(", ") || "only its own work"}`;
     };
     /** The wait at a pixel, or next to it. */

@@ -4,6 +4,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { becomes, settled, show, viewed, words } from "./viewer.mjs";
 
+test("what was said leaves with its step", async (t) => {
+    const { page } = await viewed(t, "wide", "view=tree&metric=allocations");
+    await settled(page);
+    await page.getByRole("button", { name: "heaviest path" }).click();
+    const said = page.locator(".said", { hasText: "The heaviest path has" });
+    await said.waitFor();
+    await page.goBack();
+    // It would stay for 4 s.
+    await said.waitFor({ state: "hidden", timeout: 1500 });
+});
+
 test("the address holds open branches, and Back undoes each step", async (t) => {
     const { page, problems } = await viewed(t, "wide", "view=tree&metric=allocations");
     const open = () => page.locator('main [role="row"][aria-expanded="true"]').count();

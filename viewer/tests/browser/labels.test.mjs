@@ -108,6 +108,19 @@ const REFUSED = [
     [`filter=${"x".repeat(100_000)}`, /^The filter is too long, or there are too many cuts: this question has 100,\d{3} bytes, and at most 65,536 bytes are read\./, "empty the filter"],
 ];
 
+test("a page that opens with a question without an answer shows what one shows that comes to it", async (t) => {
+    const { page } = await viewed(t, "phases");
+    await show(page, "view=lines");
+    await page.evaluate(() => void (location.hash = "view=lines&filter=zzz"));
+    await alert(page).waitFor();
+    const again = await page.context().newPage();
+    await again.goto(page.url());
+    await again.getByRole("navigation", { name: "views" }).waitFor();
+    await alert(again).waitFor();
+    const words = (one) => one.evaluate(() => document.body.innerText);
+    await becomes(() => words(again), await words(page));
+});
+
 test("where a question has no answer, the old rows leave, and the page says why in its own words", async () => {
     const server = await start(recordings.phases);
     const { page, close } = await open(server.url);
@@ -439,6 +452,16 @@ test("what a process had in memory is not called unknown while it is on its way"
     answer();
     await becomes(async () => /^[\d,]+ bytes$/.test(await memory.getAttribute("title")), true);
     assert.deepEqual(problems, []);
+});
+
+test("a thread's waits, and their shares, have the digits that are known", async (t) => {
+    const { page } = await viewed(t, "locked", "view=threads");
+    const waits = () => tableRows(page, "threads over time").evaluateAll((all) => all.map((row) => [row.children[4].title, row.children[6]?.title ?? ""]).filter(([, whom]) => whom !== ""));
+    await becomes(async () => (await waits()).length, 1);
+    const [[waiting, whom]] = await waits();
+    // Another run waits half as long, or half as much more.
+    assert.match(waiting, /^[\d,]+ ns \(\d+ ± \d+ ms\), \d+ % of /);
+    assert.match(whom, /^\d+ ± \d+ ms /);
 });
 
 test("threads do not stand in the table of processes while these are on their way", async (t) => {

@@ -265,6 +265,15 @@ test("the members of a type are those of memtoll layout, times the live instance
     assert.ok(shown.some((row) => row.at(-1) === "0–2") && shown.at(-1).at(-1) === "2", shown.join("\n"));
     const text = await page.getByRole("main").innerText();
     for (const one of [`${expected.size} bytes`, `${expected.instances.at_peak.toLocaleString("en-US")} instances live at the peak`, `This order takes ${expected.better.size} bytes`]) assert.ok(text.includes(one), `${one}: ${text}`);
+    // The better order stands below the last member, or beside the first one where there is room.
+    const better = page.getByRole("region", { name: "a better order" });
+    for (const [width, height] of [[1280, 1800], [3840, 2160]]) {
+        await page.setViewportSize({ width, height });
+        const [order, first, last] = await Promise.all([better, table, table.locator(".body .row").last()].map((one) => one.boundingBox()));
+        const gap = order.x > first.x + 100 ? order.y - first.y : order.y - last.y - last.height;
+        assert.ok(gap >= 0 && gap < 30 && order.height < 600, `${width}: ${JSON.stringify([order, first, last])}`);
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
     for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme });
         assert.deepEqual(await breaches(page), [], colorScheme);

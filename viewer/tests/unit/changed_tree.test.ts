@@ -5,7 +5,7 @@ import type { Pack } from "../../src/model/pack";
 import type { ChangedTreesPack } from "../../src/model/packs";
 import type { TreeItem } from "../../src/model/tree";
 
-const frames = (side: string, id: number) => ({ [`${side}.frames.id`]: [id], ...Object.fromEntries(["function", "full", "qualified"].map((name) => [`${side}.frames.${name}`, [1]])), ...Object.fromEntries(["file", "line", "module", "module_name", "parameters", "unique_module", "shared", "without_tables"].map((name) => [`${side}.frames.${name}`, [0]])) });
+const frames = (side: string, id: number) => ({ [`${side}.frames.id`]: [id], ...Object.fromEntries(["function", "full", "qualified"].map((name) => [`${side}.frames.${name}`, [1]])), ...Object.fromEntries(["file", "line", "module", "module_name", "parameters", "unique_module", "shared", "shared_source", "without_tables"].map((name) => [`${side}.frames.${name}`, [0]])) });
 
 function packOf(columns: Record<string, number[]>): Pack<ChangedTreesPack> {
     const all: Record<string, number[]> = { ...columns, ...frames("before", 7), ...frames("after", 9) };

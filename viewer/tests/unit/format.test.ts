@@ -9,6 +9,7 @@ test("numbers have three digits and a unit", () => {
 
 test("a percentage says when it is less than it can show", () => {
     expect([percent(0, 7), percent(1, 3), percent(1, 1e6), percent(7, 7), percent(1, 0)]).toEqual(["0 %", "33.3 %", "< 0.1 %", "100 %", ""]);
+    expect(percent(614_207, 123)).toBe("499,355 %");
 });
 
 test("errors are told, and exact values have none", () => {

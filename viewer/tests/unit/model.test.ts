@@ -82,6 +82,8 @@ test("histograms add up, whatever bins they have", () => {
     for (const { low } of bins) expect(all.find((bin) => bin.low <= low && low < bin.high)!.count).toBeGreaterThan(0);
     all.slice(1).forEach((bin, at) => expect(bin.low).toBe(all[at]!.high));
     expect([quantile(bins, 0.5), quantile(bins, 0.99), quantile([], 0.5)]).toEqual([3, 2 ** 40, 0]);
+    // As JSON has it of blocks of 104 bytes.
+    expect(quantile([{ low: 104, high: 107, count: 68_300 }], 0.5)).toBe(105);
     expect(histogram([])).toEqual([]);
 });
 

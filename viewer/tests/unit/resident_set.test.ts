@@ -9,7 +9,7 @@ const packOf = (head: object, columns: Record<string, number[]>) => packed<Resid
 
 const SET = { pid: 1, program: "a", allocator: "glibc", at_ns: 5, looks: [], rss: 12288, kernel: 12288, swapped: 0, never_touched: 0, live_blocks: 1, parts: [], held_below: null, wastes: [{ frame: 1, saves: "4.0 KiB", remedy: "free them" }], on_wastes: [], huge_pages: "", missed_peak: "", others: 0 };
 
-const frames = { "frames.id": [7], "frames.function": [1], "frames.full": [1], "frames.qualified": [1], "frames.parameters": [0], "frames.file": [2], "frames.line": [3], "frames.module": [0], "frames.module_name": [0], "frames.unique_module": [0], "frames.shared": [0], "frames.without_tables": [0] };
+const frames = { "frames.id": [7], "frames.function": [1], "frames.full": [1], "frames.qualified": [1], "frames.parameters": [0], "frames.file": [2], "frames.line": [3], "frames.module": [0], "frames.module_name": [0], "frames.unique_module": [0], "frames.shared": [0], "frames.shared_source": [0], "frames.without_tables": [0] };
 
 test("cells have their parts and owners", () => {
     const nothing = Object.fromEntries(PARTS.map((name) => [`cells.${name}`, [0, 0, 0]]));

@@ -7,7 +7,7 @@ import { shareInWords } from "../../src/model/tree";
 import { packed } from "./packed";
 
 const frame = (name: string): [string, "f64", number[]] => [`frames.${name}`, "f64", [["function", "full", "qualified"].includes(name) ? 1 : 0]];
-const FRAMES = ["id", "function", "full", "qualified", "parameters", "file", "line", "module", "module_name", "unique_module", "shared", "without_tables"].map(frame);
+const FRAMES = ["id", "function", "full", "qualified", "parameters", "file", "line", "module", "module_name", "unique_module", "shared", "shared_source", "without_tables"].map(frame);
 const metric = (name: string) => ({ name, title: name, unit: "ns", over: null, known: true }) as Metric;
 
 test("a bar's cost is off as its own parts are, as in the flame graph", () => {

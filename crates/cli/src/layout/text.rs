@@ -55,11 +55,12 @@ fn heading(shown: &TypeLayout) -> String {
         let _ = writeln!(text, "  {file}{line}");
     }
     if let Some(instances) = &shown.instances {
+        let least = if instances.is_least { "at least " } else { "" };
         let _ = match instances.at_peak {
             0 => writeln!(text, "  the recording knows of no instance that was live at the peak"),
             number => {
                 let blocks = bytes(instances.bytes_at_peak);
-                writeln!(text, "  {} live at the peak, in blocks of {blocks}", counted(number, "instance"))
+                writeln!(text, "  {least}{} live at the peak, in blocks of {blocks}", counted(number, "instance"))
             }
         };
     }
