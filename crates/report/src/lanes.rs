@@ -5,7 +5,6 @@ use memtoll_analysis::lanes::{Lane, Lanes};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::tariff::{self, Tariff};
-
 use memtoll_model::Recording;
 use memtoll_query::notes::waited_for_memtoll;
 use memtoll_text::format;

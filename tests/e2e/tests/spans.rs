@@ -92,8 +92,16 @@ fn charts(recording: &Recording, metric: Metric, chapters: &[(u64, u64)], sliced
         let selection = Selection::default();
         let (tariff, cuts, numbers) = (&tariff, &cuts, &|of: &Priced| vec![of.bytes.0 as f64, of.frees as f64]);
         let asked = stack_chart::Asked { metric, tariff, selection, of, cuts, by_line: false, sliced, numbers };
-        stack_chart(recording, &mut stacks, &asked)
+        rounded(stack_chart(recording, &mut stacks, &asked))
     })
+}
+
+/// Without the last bits of numbers, which depend on the order in which parts were added up.
+fn rounded(mut chart: StackChart) -> StackChart {
+    let bars = chart.bars.iter_mut().flat_map(|bar| std::iter::once(&mut bar.value).chain(&mut bar.numbers));
+    let all = chart.columns.iter_mut().chain(&mut chart.numbers).chain(bars);
+    all.for_each(|number| *number = (*number * 1e6).round() / 1e6);
+    chart
 }
 
 /// The live blocks of the first process at some instants.

@@ -10,6 +10,7 @@ const named = (page, name) => tableRows(page).filter({ has: page.locator(".funct
 
 /** Goes where a locator leads by a click, comes back, and goes there by Enter. Returns what the address says there. */
 async function enter(page, door) {
+    await settled(page);
     const before = page.url();
     await door.click();
     await page.waitForFunction((before) => location.href !== before, before);
