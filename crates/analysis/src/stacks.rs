@@ -17,7 +17,7 @@ mod paths;
 use crate::container_elements::Element;
 use crate::library::{Owner, lost_inlined_frames, starts_program};
 use crate::packages::Packages;
-use crate::type_name::{element_of, is_part_of, type_of};
+use crate::type_name::{are_of_one_class, element_of, is_part_of, is_private, type_of};
 use by_function::ByFunction;
 use calls::{Call, Calls};
 use known::Known;
@@ -100,6 +100,8 @@ struct About {
     lost_inlined: bool,
     /// Whether the compiler may have inlined code of the program into it that nothing tells of.
     is_blind: bool,
+    /// See [`is_private`].
+    is_private: bool,
     type_name: Option<TypeNo>,
     element: Option<Element>,
 }
@@ -114,6 +116,7 @@ impl About {
             starts_program: starts_program(texts.function),
             lost_inlined: lost_inlined_frames(texts.function, texts.file),
             is_blind: owner == Owner::Library && texts.file.is_none(),
+            is_private: is_private(texts.function),
             type_name: type_name.map(|name| types.number(name)),
             element: element.and_then(|(name, layout)| {
                 let size = frames.type_size(frames.frame(id).module, &name)?;
@@ -378,10 +381,13 @@ impl<'a> Stacks<'a> {
         Shown { own: own.trail(), library: library.trail(), all: all.trail(), named_by }
     }
 
-    /// Whether the type that this frame's name tells is only how the type that `outer` tells is made.
+    /// Whether the type that this frame's name tells is only how the type that `outer` tells is made, or the name of another type's
+    /// function: where the code of two is the same, compilers and linkers keep one.
     fn is_inside_of(&self, frame: FrameId, outer: Option<FrameId>) -> bool {
         let name = |frame: FrameId| Some(self.type_name(self.about[frame.index()].type_name?));
-        outer.and_then(name).zip(name(frame)).is_some_and(|(outer, inner)| is_part_of(inner, outer))
+        outer.and_then(name).zip(name(frame)).is_some_and(|(outer, inner)| {
+            is_part_of(inner, outer) || self.about[frame.index()].is_private && are_of_one_class(inner, outer)
+        })
     }
 
     /// How many paths are known so far, with [`Path::EMPTY`].

@@ -101,6 +101,17 @@ pub fn is_part_of(inner: &str, outer: &str) -> bool {
     }
 }
 
+/// Whether only its own class calls a member function: libstdc++, libc++ and Boost name their private ones in this way.
+pub fn is_private(function: &str) -> bool {
+    let member = split_last(qualified_name(function)).map_or("", |(_, member)| member);
+    member.starts_with('_') || member.starts_with("priv_")
+}
+
+/// Whether two types are made from one class template, or are one type.
+pub fn are_of_one_class(one: &str, other: &str) -> bool {
+    class_of(one) == class_of(other)
+}
+
 /// Whether a class of Boost serves its containers and is none itself: allocators, traits, bases, what holds the memory.
 fn is_boosts_own(class: &str) -> bool {
     let name = class.rsplit("::").next().unwrap_or(class);
@@ -410,6 +421,21 @@ mod tests {
             ("boost::container::vector<int>", "boost::container::deque<boost::container::vector<int>>", false),
         ] {
             assert_eq!(is_part_of(inner, outer), is_part, "{inner} in {outer}");
+        }
+    }
+
+    #[test]
+    fn private_functions_are_told_by_their_names() {
+        for (function, expected) in [
+            ("void std::vector<A*>::_M_realloc_insert<A* const&>(A**, A* const&)", true),
+            ("std::_Vector_base<A*>::_M_allocate(unsigned long)", true),
+            ("void std::vector<A*>::__push_back_slow_path<A*>(A*&&)", true),
+            ("boost::container::vector<A>::priv_insert_forward_range_no_capacity(A*)", true),
+            ("std::vector<A*>::push_back(A* const&)", false),
+            ("std::vector<_A>::vector(unsigned long)", false),
+            ("_start", false),
+        ] {
+            assert_eq!(is_private(function), expected, "{function}");
         }
     }
 

@@ -14,7 +14,7 @@ mod plan;
 use crate::own_allocators::OwnAllocators;
 use crate::proc_files;
 use crate::process_memory::ProcessMemory;
-use crate::wire::{PlanFunction, placed};
+use crate::wire::{self, PlanFunction, placed};
 use mapped::Mapped;
 use memtoll_symbols::{OpenFiles, OwnAllocator};
 use memtoll_trace::ids::ImageNo;
@@ -74,7 +74,7 @@ impl Seen {
 }
 
 /// An allocator of a process image.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct OfImage {
     /// Its number in events.
     number: u8,
@@ -86,9 +86,20 @@ struct OfImage {
     is_exported: bool,
     /// Whether its calls are seen.
     seen: Seen,
+    /// One of the jumps that lead to the recorder, if all were to be written.
+    jump: Option<PlanFunction>,
 }
 
 impl OfImage {
+    /// Whether its calls come through hooks already. A library may have been unloaded, and loaded again, since its jumps were
+    /// written.
+    fn is_redirected_in(&self, memory: &ProcessMemory) -> bool {
+        let Some(jump) = self.jump.filter(|_| self.seen == Seen::Redirected) else { return false };
+        let mut now = [0; wire::MOST_PATCHED];
+        let now = &mut now[..jump.bytes as usize];
+        memory.read(jump.at, now).is_ok() && *now == jump.after[..now.len()]
+    }
+
     fn described(self, answered: AnsweredCalls) -> meta::OwnAllocator {
         meta::OwnAllocator {
             file: self.path,
@@ -110,7 +121,8 @@ pub fn expected(program: &Path, found: &[OwnAllocator]) -> Vec<meta::OwnAllocato
             Err(why) => why,
         };
         let (name, path) = (allocator.family.name(), program.to_string_lossy().into_owned());
-        OfImage { number: 0, name, path, is_exported: allocator.is_exported, seen }.described(AnsweredCalls::default())
+        let is_exported = allocator.is_exported;
+        OfImage { number: 0, name, path, is_exported, seen, jump: None }.described(AnsweredCalls::default())
     };
     found.iter().map(described).collect()
 }
@@ -151,7 +163,8 @@ impl Redirections {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How to redirect what the process has mapped of `allocators`. `hooks` are the addresses of the recorder's.
+    /// How to redirect what the process has mapped of `allocators`, less what is redirected. `hooks` are the addresses of the
+    /// recorder's.
     pub fn plan(
         &self,
         allocators: &OwnAllocators,
@@ -161,6 +174,7 @@ impl Redirections {
         was_running: Option<RunningBefore>,
     ) -> Option<Planned> {
         let maps = proc_files::maps(pid);
+        let memory = ProcessMemory::open(pid).ok();
         let mut wanted = Vec::new();
         let mut about = Vec::new();
         for mapped in mapped::files(&maps) {
@@ -172,12 +186,16 @@ impl Redirections {
             let Some(place) = place_of(pid, &mapped) else { continue };
             for allocator in allocators.in_file(&place, OpenFiles::default).own.iter() {
                 let Some(number) = self.number(&mapped.path, allocator.family.name()) else { continue };
+                if memory.as_ref().is_some_and(|memory| self.is_redirected(image, number, memory)) {
+                    continue;
+                }
                 let mut of_image = OfImage {
                     number,
                     name: allocator.family.name(),
                     path: mapped.path.clone(),
                     is_exported: allocator.is_exported,
                     seen: Seen::Redirected,
+                    jump: None,
                 };
                 match Wanted::new(&place, &mapped, allocator, number, &maps) {
                     _ if !allocator.is_named() => of_image.seen = Seen::NoNames,
@@ -219,6 +237,8 @@ impl Redirections {
         for (one, is_planned) in about.into_iter().zip(planned) {
             match (is_planned, one) {
                 (Ok(()), one) => {
+                    let jump = plan.functions.get(regions.len()).and_then(|functions| functions.first()).copied();
+                    let one = one.map(|one| OfImage { jump, ..one });
                     // Until the process says otherwise: it may be over before that is heard.
                     one.iter().for_each(|one| self.remember(image, one.clone()));
                     regions.push(one);
@@ -282,6 +302,12 @@ impl Redirections {
                 one.described(answered)
             })
             .collect()
+    }
+
+    fn is_redirected(&self, image: ImageNo, number: u8, memory: &ProcessMemory) -> bool {
+        let known = self.known();
+        let all = known.images.get(&image).into_iter().flatten();
+        all.filter(|known| known.number == number).any(|known| known.is_redirected_in(memory))
     }
 
     fn remember(&self, image: ImageNo, of_image: OfImage) {

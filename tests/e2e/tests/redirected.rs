@@ -194,6 +194,26 @@ fn threads_may_load_such_libraries_at_the_same_time() {
     assert_eq!([allocations, bytes, releases], [calls * 15, calls * (10 * 40 + 5 * 24), calls * 10]);
 }
 
+/// What is not recorded of one library says nothing of another, whose calls are recorded already.
+#[test]
+fn a_library_stays_recorded_when_another_one_cannot_be() {
+    let folder = scratch();
+    let library = library("lib_own_mimalloc.c", &[]);
+    let copies = ["first.so", "second.so"].map(|name| folder.path().join(name));
+    copies.iter().for_each(|copy| _ = std::fs::copy(&library, copy).unwrap());
+    let recording = Target::new(program_with("loads_own_at_work.c", &["-O2"])).args(&copies).record();
+    assert_eq!(recording.outcome.status.code(), Some(0), "{:?}", recording.outcome);
+    let report = recording.report();
+    let of = |name: &str| {
+        let own = report.own_allocators.iter().filter(|own| own.file.ends_with(name));
+        own.map(|own| (own.recorded.as_str(), own.answered.allocations)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("first.so"), [("all", 45)], "{:?}", report.own_allocators);
+    assert_eq!(of("second.so"), [("none", 0)], "{:?}", report.own_allocators);
+    let told = report.notes.iter().any(|text| text.contains("threads were at work when it was found"));
+    assert!(told, "{:?}", report.notes);
+}
+
 fn stripped(folder: &Path, program: &Path) -> PathBuf {
     let stripped = folder.join("stripped");
     let mut strip = std::process::Command::new("strip");

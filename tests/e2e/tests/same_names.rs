@@ -147,3 +147,19 @@ fn overloads_change_each_for_itself() {
     assert_eq!(bytes("made(long)"), (Some("changed"), Some(20.0)));
     assert_parameters_are_shown(&rows(&[]));
 }
+
+/// Where a linker keeps one of two functions of the same code, its name tells nothing of the other's callers.
+#[test]
+fn a_vector_that_grows_by_another_ones_code_keeps_its_type() {
+    let merging = ["-O2", "-ffunction-sections", "-fuse-ld=gold", "-Wl,--icf=all"];
+    let recording = Target::new(program_with("merged_functions.cpp", &merging)).record();
+    let types: Value = serde_json::from_str(&recording.text(&["--format", "json", "--group", "type"])).expect("JSON");
+    let types = types["sites"].as_array().expect("sites");
+    for (name, function) in
+        [("std::vector<shop::Order*>", "shop::order"), ("std::vector<shop::Customer*>", "shop::visit")]
+    {
+        let of_type = types.iter().find(|row| row["function"] == name);
+        assert_eq!(of_type.map(|row| row["allocations"].clone()), Some(11.into()), "{types:#?}");
+        assert_eq!(recording.report().function(function).new_blocks, 11);
+    }
+}
