@@ -2,7 +2,7 @@
 //! number; times are in ns.
 
 use crate::format::Format;
-use crate::metrics::Total;
+use crate::metrics::{Total, why_not};
 use crate::samples::{Sample, Samples};
 use memtoll_analysis::library::qualified_name;
 use memtoll_analysis::metric::Metric;
@@ -85,6 +85,11 @@ fn line<'a>(
 impl Format for Collapsed {
     fn extension(&self) -> &'static str {
         "collapsed"
+    }
+
+    fn refuses(&self, answer: &Answer) -> Option<String> {
+        let why = why_not(answer, answer.metric?)?;
+        Some(format!("it has room for one metric, and {why}: expected another --metric"))
     }
 
     fn lacks(&self, answer: &Answer) -> Vec<String> {

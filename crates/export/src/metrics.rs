@@ -70,13 +70,13 @@ impl<'a> Total<'a> {
 }
 
 /// Why stacks have no shares of a metric.
-fn why_not(answer: &Answer, metric: Metric) -> Option<String> {
+pub fn why_not(answer: &Answer, metric: Metric) -> Option<String> {
     let about = metric.about();
-    let are_several = answer.basis.sums.as_ref().is_some_and(|sums| sums.are_of_several());
+    let (sums, sees) = (answer.basis.sums.as_ref(), answer.basis.tariff.sees());
+    let is_known = sums.map_or(metric.is_known(sees), |sums| metric.is_known_of(&sums.total, sees));
+    let are_several = sums.is_some_and(|sums| sums.are_of_several());
     match about.together {
-        _ if !metric.is_known(answer.basis.tariff.sees()) => {
-            Some(format!("the recording does not tell \"{}\": {}", about.name, about.seen.why_not()))
-        }
+        _ if !is_known => Some(format!("the recording does not tell \"{}\": {}", about.name, about.seen.why_not())),
         Together::Peak if are_several => {
             Some(format!("\"{}\" is left out: each process has its peak at a time of its own", about.name))
         }

@@ -2,10 +2,12 @@
 
 #![allow(missing_docs, reason = "the names are those of the JSON, which docs/json.md describes")]
 
+use memtoll_analysis::estimate::Estimate;
 use memtoll_analysis::lanes;
-use memtoll_analysis::tariff::Tariff;
+use memtoll_analysis::metric::Metric;
+use memtoll_analysis::tariff::{self, Tariff};
 use memtoll_model::Recording;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// A thread over time. Each number is the share of an interval, from 0 to 1, rounded to thousandths; what remains of
 /// `alive` is the program's own work, and the recorder's.
@@ -19,6 +21,54 @@ pub struct Lane {
     pub faulting: Option<Vec<f64>>,
     pub waiting: Option<Vec<f64>>,
     pub off_processor: Option<Vec<f64>>,
+    pub shares: Shares,
+}
+
+/// What a thread did: shares of the time in which it was there, from 0 to 1; `None`: the kernel did not show it.
+#[derive(Clone, Copy, Default, Serialize)]
+pub struct Shares {
+    #[serde(serialize_with = "with_ends")]
+    pub running: Option<Estimate>,
+    #[serde(serialize_with = "with_ends")]
+    pub allocator: Option<Estimate>,
+    #[serde(serialize_with = "with_ends")]
+    pub faulting: Option<Estimate>,
+    #[serde(serialize_with = "with_ends")]
+    pub waiting: Option<Estimate>,
+    #[serde(serialize_with = "with_ends")]
+    pub off_processor: Option<Estimate>,
+}
+
+fn with_ends<S: Serializer>(share: &Option<Estimate>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Share {
+        value: f64,
+        low: f64,
+        high: f64,
+    }
+    share.map(|Estimate { value, low, high }| Share { value, low, high }).serialize(serializer)
+}
+
+impl Shares {
+    fn new(lane: &lanes::Lane, tariff: &Tariff) -> Self {
+        let alive: f64 = lane.alive.iter().sum();
+        let share = |values: &[f64]| values.iter().sum::<f64>() / alive.max(1e-9);
+        // The time in calls and that without the CPU were measured; faults are priced, and waits are those of this run.
+        let [allocator, off] = [&lane.allocator, &lane.off].map(|values| Estimate::exact(share(values)));
+        let each_fault = tariff.price_errors(Metric::FaultTime).map(|errors| errors.each);
+        let faulting = share(&lane.faulting);
+        let faulting = each_fault.map_or(Estimate::exact(faulting), |each| each.scaled(faulting));
+        let waiting = tariff::waits(share(&lane.waiting));
+        let running = Estimate::exact(1.0 - allocator.value - off.value).minus(faulting).minus(waiting);
+        let (faults, switches) = (tariff.times_faults(), tariff.sees().switches);
+        Shares {
+            running: switches.then_some(running),
+            allocator: Some(allocator),
+            faulting: faults.then_some(faulting),
+            waiting: switches.then_some(waiting),
+            off_processor: switches.then_some(off),
+        }
+    }
 }
 
 /// All threads over time.
@@ -49,6 +99,7 @@ impl Lanes {
                 faulting: faults.then(|| round(&lane.faulting)),
                 waiting: switches.then(|| round(&lane.waiting)),
                 off_processor: switches.then(|| round(&lane.off)),
+                shares: Shares::new(lane, tariff),
             }
         };
         Lanes {

@@ -14,7 +14,7 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
     let sentence = match by {
         Metric::Faults if !sees.faults => "Page faults are unknown: the kernel did not show them.",
         Metric::Waiting if !sees.switches => "Waiting is unknown: the kernel refused to report context switches.",
-        of if of.about().seen.is_of_blocks() && !of.is_known(sees) => {
+        of if of.about().seen.is_of_blocks() && !of.is_known_of(&sums.total, sees) => {
             let About { title, seen, .. } = of.about();
             return format!("{} is not known: {}.\n", first_capital((*title).to_owned()), seen.why_not());
         }
@@ -33,4 +33,27 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
         other => return format!("Nothing to show: {} is 0 everywhere.\n", other.about().title),
     };
     sentence.to_owned() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use memtoll_query::query::Query;
+    use memtoll_query::{View, ask};
+    use std::path::Path;
+
+    /// The search for lost blocks knows no span of time, threads or sizes.
+    #[test]
+    fn what_is_not_known_is_not_0() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/tiny.memtoll");
+        let recording = Recording::open(&file).unwrap();
+        let answer = ask(&recording, &Query { view: View::Totals, ..Query::default() }).ok().unwrap();
+        let sums = answer.basis.sums.as_ref().unwrap();
+        assert_eq!(
+            of(&recording, sums, Metric::Lost),
+            "Lost is not known: the program's memory was not searched at its end, or the selection leaves out times, threads or \
+             sizes.\n"
+        );
+        assert_eq!(of(&recording, sums, Metric::Failed), "Nothing to show: failed is 0 everywhere.\n");
+    }
 }

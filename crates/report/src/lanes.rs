@@ -1,11 +1,11 @@
 //! What each thread did over time, as strips of text.
 
 use memtoll_analysis::estimate::Estimate;
-use memtoll_analysis::lanes::{Lane, Lanes};
-use memtoll_analysis::metric::Metric;
+use memtoll_analysis::lanes::Lane;
 use memtoll_analysis::names;
-use memtoll_analysis::tariff::{self, Tariff};
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::Recording;
+use memtoll_query::lanes::{Lanes, Shares};
 use memtoll_query::notes::waited_for_memtoll;
 use memtoll_text::format;
 use memtoll_text::wrap;
@@ -26,8 +26,7 @@ const NARROW: usize = 120;
 /// one.
 pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> String {
     let clock = &recording.about.clock;
-    let tariff = Tariff::of(recording);
-    let (faults, switches) = (tariff.times_faults(), tariff.sees().switches);
+    let switches = Tariff::of(recording).sees().switches;
     let mut text = String::new();
     if let Some(waited) = waited_for_memtoll(recording) {
         let shown = if switches { "as off the CPU" } else { "as running" };
@@ -41,30 +40,20 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
         "{RUNNING} running  {ALLOCATOR} in the allocator  {FAULTING} faulting  {WAITING} waiting in the allocator  \
          {OFF} off the CPU"
     );
-    let scale = format!("each character is {}: ", format::seconds(lanes.width / clock.units_per_second));
+    let scale = format!("each character is {}: ", format::seconds(lanes.found.width / clock.units_per_second));
     text += &format::wrapped("", &format!("{scale}{legend}"), width);
     text += &format!("\n{}\n", columns(["thread", "running", "in calls", "faulting", "waiting", "off"]));
-    let each_fault = tariff.price_errors(Metric::FaultTime).map(|errors| errors.each);
     let is_narrow = width.is_some_and(|width| width < NARROW);
-    for lane in &lanes.lanes {
-        let alive: f64 = lane.alive.iter().sum();
-        let share = |values: &[f64]| values.iter().sum::<f64>() / alive.max(1e-9);
-        let (allocator, faulting) = (share(&lane.allocator), share(&lane.faulting));
-        let (waiting, off) = (share(&lane.waiting), share(&lane.off));
-        // Faults are priced and waits are those of this run; the time in calls and that without the CPU were measured.
-        let faulting = each_fault.map_or(Estimate::exact(faulting), |each| each.scaled(faulting));
-        let waiting = tariff::waits(waiting);
-        let running = Estimate::exact(1.0 - allocator - off).minus(faulting).minus(waiting);
-        let percent = |share: Estimate| share.known(format::Unit::Share);
-        let if_seen = |seen: bool, share: Estimate| if seen { percent(share) } else { "unknown".to_owned() };
-        let cells = [
-            tid(recording, lane.image, lane.thread).to_string(),
-            if_seen(switches, running),
-            percent(Estimate::exact(allocator)),
-            if_seen(faults, faulting),
-            if_seen(switches, waiting),
-            if_seen(switches, Estimate::exact(off)),
-        ];
+    for (lane, Shares { running, allocator, faulting, waiting, off_processor }) in
+        lanes.found.lanes.iter().zip(lanes.lanes.iter().map(|lane| lane.shares))
+    {
+        let percent = |share: Option<Estimate>| {
+            share.map_or_else(|| "unknown".to_owned(), |share| share.known(format::Unit::Share))
+        };
+        let thread = tid(recording, lane.image, lane.thread).to_string();
+        let [running, allocator, faulting, waiting, off] =
+            [running, allocator, faulting, waiting, off_processor].map(percent);
+        let cells = [thread, running, allocator, faulting, waiting, off];
         let numbers = columns(cells.each_ref().map(String::as_str)) + "  ";
         let name = name(recording, lane.image, lane.thread);
         let line = match width {
@@ -150,6 +139,34 @@ fn name(recording: &Recording, image: usize, thread: ThreadNo) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_query::query::Query;
+    use memtoll_query::{Shown, View, ask};
+    use std::path::Path;
+
+    /// Text and JSON have the same shares, and those that are estimates have both ends.
+    #[test]
+    fn json_has_the_shares_of_the_text() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
+        let recording = Recording::open(&file).unwrap();
+        let answer = ask(&recording, &Query { view: View::Lanes { intervals: 50 }, ..Query::default() }).ok().unwrap();
+        let Shown::Lanes(shown) = &answer.shown else { panic!("lanes were asked for") };
+        let text = render(&recording, shown, None);
+        let json = serde_json::to_value(shown).unwrap();
+        let mut estimates = 0;
+        for lane in json["lanes"].as_array().unwrap() {
+            let of = |what: &str| {
+                let number = |end: &str| lane["shares"][what][end].as_f64();
+                Some(Estimate { value: number("value")?, low: number("low")?, high: number("high")? })
+            };
+            let shares = ["running", "allocator", "faulting", "waiting", "off_processor"].map(of);
+            let cells = shares.map(|of| of.map_or_else(|| "unknown".to_owned(), |of| of.known(format::Unit::Share)));
+            let [running, allocator, faulting, waiting, off] = cells.each_ref().map(String::as_str);
+            let cells = columns([&lane["tid"].to_string(), running, allocator, faulting, waiting, off]);
+            assert!(text.contains(&cells), "{cells} in {text}");
+            estimates += shares.iter().flatten().filter(|of| !of.is_exact()).count();
+        }
+        assert!(estimates > 0, "{json}");
+    }
 
     #[test]
     fn an_interval_is_shown_as_what_took_most_of_it() {

@@ -4,19 +4,18 @@ import type { Estimated } from "./packs";
 
 export type Unit = "ns" | "bytes" | "count";
 
-/** Digits of a number that is at least 1 and less than 1,000: three. */
-function three(value: number): string {
-    const size = Math.abs(value);
-    return value.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
-}
+/** Digits behind the point of a number that is less than 1,000, so that it has three in all. */
+const placesOf = (size: number): number => (size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
+
+const three = (value: number): string => withDigits(value, placesOf(Math.abs(value)));
 
 /** By digits behind the point, each made once: a formatter of its own for each number takes most of the time of a table. */
 const FORMATS: Intl.NumberFormat[] = [];
 
-/** With this many digits behind the point, and commas before it. */
+/** With this many digits behind the point, commas before it, and a minus sign as differences have it. */
 export function withDigits(value: number, digits: number): string {
     const format = (FORMATS[digits] ??= new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-    return format.format(value);
+    return format.format(value).replace("-", "−");
 }
 
 export function count(value: number): string {
@@ -151,7 +150,7 @@ function cutOf(value: number, low: number, high: number, unit: Unit | "share"): 
         // An error has one digit, two if the first is a 1.
         const first = Math.floor(Math.log10(margin / factor));
         const digits = margin / factor / 10 ** first < 2 ? 1 - first : -first;
-        const most = factor === 1 && unit !== "ns" ? 1 : 3;
+        const most = unit === "share" ? placesOf(largest / factor) : factor === 1 && unit !== "ns" ? 1 : 3;
         return { factor, name, digits: Math.max(-12, Math.min(digits, most)) };
     };
     // What is rounded up to 1,000 of a step is 1 of the next.

@@ -128,7 +128,7 @@ function Members({ layout, parts }: { layout: Layout; parts: Part[] }) {
                 <section class="better" aria-label="a better order" tabIndex={0}>
                     <h3>
                         This order takes {counted(layout.better.size, "byte")}, {count(layout.better.saves)} less ({percent(layout.better.saves, layout.size)})
-                        {layout.better.saves_at_peak ? `; ${number(layout.better.saves_at_peak, "bytes")} in ${counted(layout.instances!.at_peak, "instance")} at the peak` : ""}
+                        {layout.better.saves_at_peak ? `; ${least(layout.instances)}${number(layout.better.saves_at_peak, "bytes")} at the peak, in ${least(layout.instances)}${counted(layout.instances!.at_peak, "instance")}` : ""}
                     </h3>
                     <pre class="code">{order.join("\n")}</pre>
                     <p class="soft">The order of members is the order of their initialization, and part of a library's interface.</p>
@@ -137,6 +137,9 @@ function Members({ layout, parts }: { layout: Layout; parts: Part[] }) {
         </div>
     );
 }
+
+/** What stands before numbers that come from the number of instances. */
+const least = (of: Layout["instances"]) => (of?.is_least ? "at least " : "");
 
 /** What a type is, and how many objects of it there are. */
 function Head({ layout, newer }: { layout: Layout; newer: string | null }) {
@@ -155,7 +158,7 @@ function Head({ layout, newer }: { layout: Layout; newer: string | null }) {
                 <p>
                     {instances.at_peak + instances.at_end === 0
                         ? "The recording knows of no instance that was live in this selection."
-                        : `${instances.is_least ? "at least " : ""}${counted(instances.at_peak, "instance")} live at the peak, in blocks of ${number(instances.bytes_at_peak, "bytes")}${wasted > 0 ? `: ${number(wasted, "bytes")} of it is padding` : ""}; ${count(instances.at_end)} at the end.`}
+                        : `${least(instances)}${counted(instances.at_peak, "instance")} live at the peak, in blocks of ${number(instances.bytes_at_peak, "bytes")}${wasted > 0 ? `: ${least(instances)}${number(wasted, "bytes")} of it is padding` : ""}; ${least(instances)}${count(instances.at_end)} at the end.`}
                 </p>
             )}
             {newer && <p role="alert"><bdi>{newer}</bdi> is newer than the recording: how many instances there were is of an older {layout.name}.</p>}

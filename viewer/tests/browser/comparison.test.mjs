@@ -82,8 +82,8 @@ test("several recordings a side have the intervals that memtoll diff says", asyn
     assert.ok(low < high);
     const all = page.locator('main [role="row"]', { has: page.locator("b", { hasText: /^all$/ }) }).locator(".number").nth(2);
     const title = await all.getAttribute("title");
-    const [, from, to] = title.match(/difference (-?[\d,]+) bytes to (-?[\d,]+) bytes/);
-    assert.deepEqual([from, to].map((text) => Number(text.replaceAll(",", ""))), [low, high], title);
+    const [, from, to] = title.match(/difference (−?[\d,]+) bytes to (−?[\d,]+) bytes/);
+    assert.deepEqual([from, to].map((text) => Number(text.replaceAll(",", "").replace("−", "-"))), [low, high], title);
     assert.match(await all.innerText(), /^([+−].*|0) ± .*B$/);
     // Of so few runs, no call site differs more than chance; each has its interval.
     const late = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) });

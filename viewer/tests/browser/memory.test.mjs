@@ -210,7 +210,7 @@ test("generations add up to what is live, and tell what was born, died and staye
     const expected = report(recordings.phases, "--limit", "1000");
     const exact = async (name, column) => {
         const title = await page.locator("main .body .row", { hasText: name }).first().locator('[role="cell"]').nth(column).getAttribute("title");
-        return Number(title.replace(/[^\d-]/g, ""));
+        return Number(title.replace("−", "-").replace(/[^\d-]/g, ""));
     };
     await show(page, "view=snapshots&map=generations");
     await page.locator("main .body .row", { hasText: "late" }).first().waitFor();

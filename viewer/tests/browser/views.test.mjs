@@ -61,7 +61,7 @@ test("the parts of the CPU time add up to all of the program's own", async (t) =
     const { page, problems } = await viewed(t, "python");
     const { totals } = report(recordings.python);
     assert.match(await page.locator(".cost h2").innerText(), /What memory costs: .* of .* CPU time/);
-    const parts = await page.locator(".parts li > b").evaluateAll((all) => all.map((one) => Number(one.title.replace(/[^\d-]/g, ""))));
+    const parts = await page.locator(".parts li > b").evaluateAll((all) => all.map((one) => Number(one.title.replace("−", "-").replace(/[^\d-]/g, ""))));
     assert.ok(Math.abs(parts.reduce((a, b) => a + b, 0) - totals.program_ns) <= parts.length, `${parts} are ${totals.program_ns}`);
     assert.deepEqual(problems, []);
 });

@@ -20,7 +20,7 @@ test("errors are told, and exact values have none", () => {
     expect(ms(834, 500, 900)).toBe("500 to 900 ms");
     expect(ms(1.5, -1, 4.1)).toBe("under 5 ms");
     expect(ms(1.28, 0.049, 2.95)).toBe("under 3.0 ms");
-    expect(ms(-3, -9, 3)).toBe("-3 ± 6 ms");
+    expect(ms(-3, -9, 3)).toBe("−3 ± 6 ms");
     expect(ms(12.3, 12.3, 12.3)).toBe("12.3 ms");
     expect(estimate(4.2, 3.1, 5.3)).toBe("4.2 ± 1.1 ns");
     expect(estimate(3 * 2 ** 20, 2 * 2 ** 20, 4 * 2 ** 20, "bytes")).toBe("3.0 ± 1.0 MiB");
@@ -41,6 +41,8 @@ test("of what is sampled, a row has the digits that are known", () => {
     expect(inRow(of(0, 4e6), "count")).toBe("< 4,000");
     expect(known(12.3e6, 9.1e6, 15.5e6, "ns")).toBe("12 ms");
     expect([share(357, ...byChance(357, 357 * 16), 1000), share(357, 357, 357, 1000)]).toEqual(["36 %", "35.7 %"]);
+    // However well it is known: three digits.
+    expect([0.0016141, 0.016141, 0.16141, 1.6141].map((of) => share(of, of - 1e-5, of + 1e-5, 1))).toEqual(["0.16 %", "1.61 %", "16.1 %", "161 %"]);
     const [low, high] = byChance(1000 * 7, 1000 * 49);
     expect([low / 7, high / 7].map(Math.round)).toEqual([939, 1064]);
     expect(byChance(3, 0)).toEqual([3, 3]);
@@ -50,6 +52,7 @@ test("nouns agree with their number, and no bound is nothing", () => {
     expect([0, 1, 2003].map((n) => counted(n, "block"))).toEqual(["0 blocks", "1 block", "2,003 blocks"]);
     expect([1, 2].map((n) => counted(n, "process"))).toEqual(["1 process", "2 processes"]);
     expect([exact(1, "bytes"), exact(1024, "bytes")]).toEqual(["1 byte", "1,024 bytes"]);
+    expect([exact(-1234, "ns"), bytes(-2048), time(-1.5e6)]).toEqual(["−1,234 ns", "−2.00 KiB", "−1.50 ms"]);
     expect(estimate(0.2, -5000, 0.3)).toBe("under 1 µs");
     for (let power = -12; power < 18; power++)
         for (const value of [1, -1, 9.995, 999.4, 999.96].map((digits) => digits * 10 ** power))

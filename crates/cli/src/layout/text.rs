@@ -1,7 +1,7 @@
 //! A layout as text.
 
 use memtoll_model::layout::{CACHE_LINE, Hole, Kind, Layout, Member, Role};
-use memtoll_query::layout::TypeLayout;
+use memtoll_query::layout::{Instances, TypeLayout};
 use memtoll_text::format::{bytes, count, counted, percent};
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ fn heading(shown: &TypeLayout) -> String {
         let _ = writeln!(text, "  {file}{line}");
     }
     if let Some(instances) = &shown.instances {
-        let least = if instances.is_least { "at least " } else { "" };
+        let least = least(instances);
         let _ = match instances.at_peak {
             0 => writeln!(text, "  the recording knows of no instance that was live at the peak"),
             number => {
@@ -65,6 +65,11 @@ fn heading(shown: &TypeLayout) -> String {
         };
     }
     text
+}
+
+/// What stands before numbers that come from the number of instances.
+fn least(of: &Instances) -> &'static str {
+    if of.is_least { "at least " } else { "" }
 }
 
 /// `3 bytes`, `5 bits`, `3 bytes 5 bits`.
@@ -146,15 +151,40 @@ fn better(shown: &TypeLayout) -> String {
         let _ = writeln!(text, "    {}{bits}", described(member));
     }
     if let (Some(saves), Some(instances)) = (better.saves_at_peak.filter(|saves| *saves > 0), &shown.instances) {
-        let number = counted(instances.at_peak, "instance");
-        let _ = writeln!(text, "It saves {} in the {number} at the peak.", bytes(saves));
+        let (least, number) = (least(instances), counted(instances.at_peak, "instance"));
+        let _ = writeln!(text, "It saves {least}{} at the peak, in {least}{number}.", bytes(saves));
     }
     text + "The order of members is the order of their initialization, and part of a library's interface.\n"
 }
 
 #[cfg(test)]
 mod tests {
-    use super::boundary;
+    use super::*;
+    use memtoll_query::layout::Better;
+
+    #[test]
+    fn what_an_order_saves_is_as_well_known_as_the_number_of_instances() {
+        let layout = Layout {
+            name: "Row".to_owned(),
+            kind: Kind::Struct,
+            size: 24,
+            alignment: 8,
+            is_packed: false,
+            file: None,
+            line: None,
+            members: Vec::new(),
+        };
+        let mut shown = TypeLayout::new(layout);
+        shown.better = Some(Better { order: Vec::new(), size: 16, saves: 8, saves_at_peak: Some(40) });
+        for (is_least, expected) in [
+            (false, "It saves 40 B at the peak, in 5 instances."),
+            (true, "It saves at least 40 B at the peak, in at least 5 instances."),
+        ] {
+            shown.instances = Some(Instances { at_peak: 5, bytes_at_peak: 120, is_least, ..Instances::default() });
+            let text = better(&shown);
+            assert!(text.contains(expected), "{text}");
+        }
+    }
 
     #[test]
     fn a_cache_line_is_where_it_begins() {

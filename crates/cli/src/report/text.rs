@@ -28,7 +28,7 @@ impl Arguments {
                 let View::Tree(part) = &query.view else { return String::new() };
                 tree::render(answer, part, width)
             }
-            Shown::Lanes(shown) => lanes::render(recording, &shown.found, width) + &who_waited(answer, width),
+            Shown::Lanes(shown) => lanes::render(recording, shown, width) + &who_waited(answer, width),
             // No option asks for it: lanes say more on paper.
             Shown::Activity(_) => String::new(),
             Shown::Regions { regions: shown } => regions::render(recording, shown, width),

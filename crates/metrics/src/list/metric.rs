@@ -41,7 +41,9 @@ impl Seen {
             Seen::Units => {
                 "memtoll did not see the pages of the process when it ended, or does not know in which units its allocator gives memory back"
             }
-            Seen::Search => "the program's memory was not searched at its end",
+            Seen::Search => {
+                "the program's memory was not searched at its end, or the selection leaves out times, threads or sizes"
+            }
             Seen::Calls | Seen::Stamps | Seen::Faults | Seen::Switches => "the kernel did not show it",
         }
     }

@@ -104,6 +104,7 @@ fn part_of(whole: Whole, metric: Metric, value: f64) -> Estimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use memtoll_query::lanes::Shares;
     use memtoll_trace::ids::ThreadNo;
 
     /// A thread that is there for two and a half intervals of 1,000 ns; the kernel shows switches only if `sees`.
@@ -126,6 +127,7 @@ mod tests {
             faulting: Some(Vec::new()),
             waiting: sees.then(Vec::new),
             off_processor: sees.then(Vec::new),
+            shares: Shares::default(),
         };
         ThreadSums::of(&lane, (&shares, 1000.0), Estimate::within(700.0, 0.5, 0.5), &whole)
     }
