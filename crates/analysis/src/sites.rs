@@ -319,6 +319,13 @@ fn again(recording: &Recording, image: usize, called: impl Fn(&Image) -> String)
     format!("{number} (from {})", format::seconds(began))
 }
 
+/// What rows have together.
+pub fn together(rows: &[Row]) -> Priced {
+    let mut together = Priced::default();
+    rows.iter().for_each(|row| together.add(&row.metrics));
+    together
+}
+
 /// Sorts rows, largest first; equal ones by allocations, then in the order of their names.
 pub fn sort(rows: &mut [Row], frames: &Frames, by: Metric) {
     let value = |row: &Row| (by.value(&row.metrics), row.metrics.allocations(), row.metrics.events);

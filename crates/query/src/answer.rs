@@ -2,6 +2,7 @@
 
 use crate::activity::Activity;
 use crate::choices::Items;
+use crate::figures::Figures;
 use crate::findings::Finding;
 use crate::grown::Grown;
 use crate::lanes::Lanes;
@@ -152,6 +153,9 @@ pub enum Shown<'r> {
 pub struct Table<'r> {
     /// The rows, largest first.
     pub sites: Vec<Row<'r>>,
+    /// What all rows have together, where only some stacks match; `None`: totals are of the same stacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matching: Option<Figures>,
     /// What further rows have together; `None`: all rows are there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,

@@ -26,7 +26,7 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::patterns::patterns;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::resident_curve::{self, Intervals};
-use memtoll_analysis::sites::{self, GroupBy, rows, sort};
+use memtoll_analysis::sites::{self, GroupBy, rows, sort, together};
 use memtoll_analysis::stacks;
 use memtoll_analysis::sums::Sums;
 use memtoll_analysis::tariff::Tariff;
@@ -164,7 +164,9 @@ impl<'r> Answer<'r> {
                 if query.findings && *group == GroupBy::Site {
                     worth = Some(findings::findings_of(&sums, &found, stacks));
                 }
-                let mut table = table(recording, found, (*group, metric), *limit, &tariff);
+                let matching = selected.view.selects().then(|| Figures::new(&together(&found), &tariff));
+                let table = table(recording, found, (*group, metric), *limit, &tariff);
+                let mut table = Table { matching, ..table };
                 // No view shows patterns of a thread's or a size's stacks.
                 if query.patterns && group.split() == Split::None {
                     let rows: Vec<sites::Row> = table.sites.iter().map(|row| row.row.clone()).collect();
@@ -266,11 +268,8 @@ fn table<'r>(
         Some(limit) if limit < found.len() => found.split_off(limit),
         _ => Vec::new(),
     };
-    let left_out = (!rest.is_empty()).then(|| {
-        let mut together = Priced::default();
-        rest.iter().for_each(|row| together.add(&row.metrics));
-        LeftOut { number: rest.len(), figures: Figures::new(&together, tariff) }
-    });
+    let left_out =
+        (!rest.is_empty()).then(|| LeftOut { number: rest.len(), figures: Figures::new(&together(&rest), tariff) });
     let sites = found.into_iter().map(|row| Row::new(recording, group, tariff, row)).collect();
-    Table { sites, left_out, group, rest }
+    Table { sites, matching: None, left_out, group, rest }
 }

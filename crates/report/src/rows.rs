@@ -6,7 +6,7 @@ use crate::{caveats, costs, empty_result, pages};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
-use memtoll_analysis::sites::{GroupBy, Row};
+use memtoll_analysis::sites::{GroupBy, Row, together};
 use memtoll_analysis::tariff::Tariff;
 use memtoll_query::{Answer, Basis, Shown};
 use memtoll_text::format;
@@ -96,9 +96,7 @@ pub fn render(answer: &Answer, limit: usize, width: Option<usize>) -> String {
     if rows.len() > limit {
         let rest = &rows[limit..];
         let more = format::count(rest.len() as u64);
-        let mut of_rest = Priced::default();
-        rest.iter().for_each(|row| of_rest.add(&row.metrics));
-        let of_rest = Numbers { of: &of_rest, tariff: &tariff };
+        let of_rest = Numbers { of: &together(rest), tariff: &tariff };
         text += &match sort {
             Metric::Lifetime => format!("… and {more} more; --limit shows more of them\n"), // means do not add up
             _ => {

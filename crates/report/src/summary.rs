@@ -11,7 +11,7 @@ use memtoll_analysis::names;
 use memtoll_analysis::priced::Priced;
 use memtoll_analysis::runtime_blocks::runtime_blocks;
 use memtoll_analysis::site_text::site_text;
-use memtoll_analysis::sites::{GroupBy, Row, compiled_functions, rows, rows_without, sort};
+use memtoll_analysis::sites::{GroupBy, Row, compiled_functions, rows, rows_without, sort, together};
 use memtoll_analysis::stacks::Stacks;
 use memtoll_analysis::sums::{Sums, sums_of};
 use memtoll_analysis::tariff::Tariff;
@@ -27,11 +27,7 @@ pub fn render(answer: &Answer, limits: Limits) -> String {
     let mut stacks = answer.basis.stacks();
     let mut sites = sites.clone().unwrap_or_else(|| rows(&mut stacks, sums, GroupBy::Site));
     let mut functions = compiled_functions(&recording.frames, sums, &sites);
-    let matching = view.selects().then(|| {
-        let mut sum = Priced::default();
-        sites.iter().for_each(|row| sum.add(&row.metrics));
-        sum
-    });
+    let matching = view.selects().then(|| together(&sites));
     let runtime = runtime_blocks(recording, sums);
     let mut kept = rows_without(&mut stacks, sums, &sites, |node| runtime.has(node));
     let mut text = caveats::missing(recording, sums, limits.width);

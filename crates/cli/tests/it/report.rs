@@ -161,6 +161,24 @@ fn the_heap_only_grew_before_the_first_buffer() {
     assert!(text.contains("\nblocks of at most 4.0 KiB\n"), "{text}");
 }
 
+/// All sites of a filter together, also those that a limit leaves out; totals are of all stacks.
+#[test]
+fn json_has_what_a_filter_lets_through() {
+    let all = json(&["report", "costs.memtoll"]);
+    assert!(all.get("matching").is_none(), "{}", all["matching"]);
+    let filtered = ["report", "costs.memtoll", "--group", "size", "--filter", "buffer"];
+    let some = json(&filtered);
+    for metric in ["allocations", "bytes", "cost_ns"] {
+        let sites = some["sites"].as_array().unwrap();
+        let sum: u64 = sites.iter().map(|site| site[metric].as_u64().unwrap()).sum();
+        assert_eq!(some["matching"][metric], sum, "{metric}");
+        assert_eq!(some["totals"][metric], all["totals"][metric], "{metric}");
+        assert!(sites.len() > 1 && sum < all["totals"][metric].as_u64().unwrap(), "{metric}");
+    }
+    let first = json(&[&filtered[..], &["--limit", "1"]].concat());
+    assert_eq!(first["matching"], some["matching"]);
+}
+
 #[test]
 fn a_filter_says_what_it_lets_through() {
     let some = text(&["report", "costs.memtoll", "--filter", "small_blocks"]);
