@@ -196,7 +196,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                 heads={
                     <>
                         <SortHead column="thread" order={order} isLeft>thread</SortHead>
-                        <SortHead column="alive" order={order} help="How long the thread was there.">there</SortHead>
+                        <SortHead column="alive" order={order} help="From the thread's first call of the allocator to its end. What it did before is in the sums of its process.">there</SortHead>
                         <SortHead column="allocator" order={order} help="The allocator's own work, as Lines have it. Lanes show the time in its calls, as far as it has room beside the rest.">allocator</SortHead>
                         <SortHead column="faulting" order={order} help="Page faults of all kinds, also those that no line pays for, each with what one takes on this machine.">faulting</SortHead>
                         <SortHead column="waiting" order={order} help="Inside calls of the allocator, for a thread that is in it.">waiting</SortHead>

@@ -68,7 +68,8 @@ fn exports_have_theirs() {
     let profile: Value =
         serde_json::from_str(&text(&["export", FILE, "--format", "speedscope", "--output", "-"])).unwrap();
     let found = profile["profiles"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned());
-    assert_eq!(found.collect::<Names>(), names(Place::Export));
+    let has = |name: &String| TABLE.iter().any(|about| about.name == name && is_in_file(about));
+    assert_eq!(found.collect::<Names>(), names(Place::Export).into_iter().filter(has).collect());
 }
 
 #[test]
