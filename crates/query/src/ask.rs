@@ -165,8 +165,8 @@ impl<'r> Answer<'r> {
                     worth = Some(findings::findings_of(&sums, &found, stacks));
                 }
                 let matching = selected.view.selects().then(|| Figures::new(&together(&found), &tariff));
-                let table = table(recording, found, (*group, metric), *limit, &tariff);
-                let mut table = Table { matching, ..table };
+                let mut table = table(recording, found, (*group, metric), *limit, &tariff);
+                table.matching = matching;
                 // No view shows patterns of a thread's or a size's stacks.
                 if query.patterns && group.split() == Split::None {
                     let rows: Vec<sites::Row> = table.sites.iter().map(|row| row.row.clone()).collect();

@@ -38,15 +38,14 @@ pub fn of(recording: &Recording, sums: &Sums, by: Metric) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden::golden;
     use memtoll_query::query::Query;
     use memtoll_query::{View, ask};
-    use std::path::Path;
 
     /// The search for lost blocks knows no span of time, threads or sizes.
     #[test]
     fn what_is_not_known_is_not_0() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/tiny.memtoll");
-        let recording = Recording::open(&file).unwrap();
+        let recording = golden("tiny.memtoll");
         let answer = ask(&recording, &Query { view: View::Totals, ..Query::default() }).ok().unwrap();
         let sums = answer.basis.sums.as_ref().unwrap();
         assert_eq!(

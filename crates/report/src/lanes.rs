@@ -139,15 +139,14 @@ fn name(recording: &Recording, image: usize, thread: ThreadNo) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden::golden;
     use memtoll_query::query::Query;
     use memtoll_query::{Shown, View, ask};
-    use std::path::Path;
 
     /// Text and JSON have the same shares, and those that are estimates have both ends.
     #[test]
     fn json_has_the_shares_of_the_text() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../format/golden/costs.memtoll");
-        let recording = Recording::open(&file).unwrap();
+        let recording = golden("costs.memtoll");
         let answer = ask(&recording, &Query { view: View::Lanes { intervals: 50 }, ..Query::default() }).ok().unwrap();
         let Shown::Lanes(shown) = &answer.shown else { panic!("lanes were asked for") };
         let text = render(&recording, shown, None);

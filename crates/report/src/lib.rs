@@ -17,6 +17,8 @@ pub mod empty_result;
 pub mod export;
 pub mod findings;
 pub mod first_screen;
+#[cfg(test)]
+mod golden;
 pub mod grown;
 mod head;
 pub mod json;
