@@ -60,7 +60,7 @@ impl Pace {
             prepare: self.prepare.as_deref().map(CommandLine::typed),
             exit_code: self.exit_code,
             same_output: !self.ignore_output,
-            looks_at_end: false,
+            looks_at_exit: false,
         }
     }
 
@@ -118,7 +118,7 @@ impl Ticker {
 /// Runs a command that builds a side.
 pub fn build(side: &str, command: Option<&str>) -> Result<(), Error> {
     let Some(command) = command else { return Ok(()) };
-    run(&CommandLine::typed(command), &Expected { side, exit_code: 0, looks_at_end: false }, None, None).map(drop)
+    run(&CommandLine::typed(command), &Expected { side, exit_code: 0, looks_at_exit: false }, None, None).map(drop)
 }
 
 /// `NAME=value`.

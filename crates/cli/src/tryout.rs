@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Code {
     let aim = arguments.pace.aim(arguments.metric);
     let ticker = Ticker::new(&aim);
     let command = CommandLine::words(&arguments.command);
-    let manner = Manner { looks_at_end: true, ..arguments.pace.manner() };
+    let manner = Manner { looks_at_exit: true, ..arguments.pace.manner() };
     let warm_up = arguments.pace.warm_up();
     let found = match try_out(&command, chosen, &manner, &aim, warm_up, |progress| ticker.show(&progress)) {
         Ok(found) => found,

@@ -169,8 +169,8 @@ impl Arguments {
         };
         let sides = [side("before", before, &self.before_env), side("after", after, &self.after_env)];
         let predicted = predictions.iter().map(|prediction| prediction.metric);
-        let looks_at_end = predicted.chain([self.metric]).any(|metric| metric == Metric::ResidentEnd);
-        let manner = Manner { looks_at_end, ..self.pace.manner() };
+        let looks_at_exit = predicted.chain([self.metric]).any(Metric::needs_exit_look);
+        let manner = Manner { looks_at_exit, ..self.pace.manner() };
         let mut aim = self.pace.aim(self.metric);
         aim.share_of_run = self.precision / 100.0;
         let ticker = Ticker::new(&aim);

@@ -7,32 +7,31 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-/// Starts `command`, and runs `meanwhile` with its process id after fork and before exec. The program goes on when
-/// `meanwhile` has returned. If this process dies or executes another program before that, it never starts.
-/// After an error, `meanwhile` may have run for a process that is no more.
-pub fn spawn_held<T: Send>(mut command: Command, meanwhile: impl FnOnce(Pid) -> T + Send) -> io::Result<(Child, T)> {
+/// Starts `command`, and runs `meanwhile` with its process id after fork and before exec, on this thread: what the kernel knows
+/// by the thread, such as who traces, is this one's. The program goes on when `meanwhile` has returned. If this process dies or
+/// executes another program before that, it never starts. After an error, `meanwhile` may have run for a process that is no
+/// more.
+pub fn spawn_held<T>(mut command: Command, meanwhile: impl FnOnce(Pid) -> T) -> io::Result<(Child, T)> {
     let (born, born_write) = pipe_with(PipeFlags::CLOEXEC)?;
     let (go, go_write) = pipe_with(PipeFlags::CLOEXEC)?;
     let child_ends = [born_write.as_raw_fd(), go.as_raw_fd(), go_write.as_raw_fd()];
     // SAFETY: between fork and exec only system calls are made.
     unsafe { command.pre_exec(move || hold(child_ends)) };
     std::thread::scope(|scope| {
-        // `spawn` returns only after exec, so another thread has to look after the child until then.
-        let helper = std::thread::Builder::new().name("kernel".into()).spawn_scoped(scope, move || {
-            let pid = read_pid(&born)?;
+        // `spawn` returns only after exec, so another thread has to wait for that.
+        let spawning = std::thread::Builder::new().name("spawn".into()).spawn_scoped(scope, move || {
+            let child = command.spawn();
+            // If there was no child, its id is not waited for.
+            drop((born_write, go));
+            child
+        })?;
+        let result = read_pid(&born).map(|pid| {
             let result = meanwhile(pid);
             // A word rather than the end of the pipe: other children, held at the same time, may have its end too.
             let _ = rustix::io::write(&go_write, &[1]);
-            Some(result)
-        })?;
-        let child = command.spawn();
-        // If there was no child, the helper must not wait for it.
-        drop((born_write, go));
-        let result = match helper.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        let child = child?;
+            result
+        });
+        let child = spawning.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok((child, result.ok_or(io::ErrorKind::BrokenPipe)?))
     })
 }

@@ -129,7 +129,7 @@ impl Target {
         library: Option<&Path>,
         limits: Limits,
         attention: Attention,
-        meanwhile: impl FnOnce(Pid) + Send,
+        meanwhile: impl FnOnce(Pid),
     ) -> io::Result<Target> {
         let (name, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut launch = Command::new(name);

@@ -1,22 +1,37 @@
 //! Waits for the end of a process, and looks at its resident set before it is gone.
 
+use rustix::process::Pid;
 use std::io;
 
 /// The end of a process.
 pub struct ExitLook {
     pub status: i32,
     pub usage: libc::rusage,
-    /// Its resident set when it exited, bytes, if that was asked for and the kernel let us stop it there.
-    pub resident_end: Option<u64>,
+    /// If that was asked for and the kernel let us stop it there.
+    pub resident: Option<Resident>,
 }
 
-/// Waits for a child of this thread.
-pub fn wait(pid: i32, looks_at_end: bool) -> io::Result<ExitLook> {
-    // Its other threads and its children are not followed, so they run as ever.
-    if looks_at_end {
-        let _ = trace(libc::PTRACE_SEIZE, pid, libc::PTRACE_O_TRACEEXIT as usize);
-    }
-    let mut resident_end = None;
+/// The resident set of a process that exits, bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Resident {
+    pub end: u64,
+    /// The largest of all that it ran: `None` if it waited for children or executed another program, whose largest is not
+    /// known.
+    pub peak: Option<u64>,
+}
+
+/// Has the kernel stop a child at its exit that has not yet executed its program. The same thread has to [`wait`] for it.
+pub fn follow(pid: Pid) {
+    // Its other threads and its children are not followed, so they run as ever. A child that cannot execute its program exits at
+    // once: only afterwards is it stopped there.
+    let _ = trace(libc::PTRACE_SEIZE, pid.as_raw_nonzero().get(), libc::PTRACE_O_TRACEEXEC as usize);
+}
+
+/// Waits for a child, and looks at one that this thread follows.
+pub fn wait(pid: i32) -> io::Result<ExitLook> {
+    let options = (libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_TRACEEXEC) as usize;
+    let mut found = None;
+    let mut executed = 0;
     loop {
         let mut status = 0;
         // SAFETY: plain numbers, filled in by wait4.
@@ -30,13 +45,17 @@ pub fn wait(pid: i32, looks_at_end: bool) -> io::Result<ExitLook> {
             continue;
         }
         if !libc::WIFSTOPPED(status) {
-            return Ok(ExitLook { status, usage, resident_end });
+            return Ok(ExitLook { status, usage, resident: found });
         }
         let signal = libc::WSTOPSIG(status);
         let goes_on = match status >> 16 {
             libc::PTRACE_EVENT_EXIT => {
-                resident_end = resident(pid);
+                found = resident(pid, executed == 1);
                 trace(libc::PTRACE_CONT, pid, 0)
+            }
+            libc::PTRACE_EVENT_EXEC => {
+                executed += 1;
+                trace(libc::PTRACE_SETOPTIONS, pid, options).and_then(|()| trace(libc::PTRACE_CONT, pid, 0))
             }
             // Stopped by a signal, until another one lets it go on; or seen for the first time.
             libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => trace(libc::PTRACE_LISTEN, pid, 0),
@@ -57,12 +76,27 @@ fn trace(request: libc::c_uint, pid: i32, data: usize) -> io::Result<()> {
     }
 }
 
-/// The resident set of a process, bytes: page by page, since statm is some hundred KiB inexact with several processors
-/// (Documentation/filesystems/proc.rst).
-fn resident(pid: i32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let kib = text.lines().find_map(|line| line.strip_prefix("Rss:"))?.trim().strip_suffix(" kB")?;
-    Some(kib.trim().parse::<u64>().ok()? << 10)
+/// The resident set of a process that stands before its exit: page by page, since statm is some hundred KiB inexact with several
+/// processors (Documentation/filesystems/proc.rst).
+fn resident(pid: i32, runs_one_program: bool) -> Option<Resident> {
+    let file = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
+    let bytes = |name: &str, line: &str| {
+        let text = file(name)?;
+        let kib = text.lines().find_map(|text| text.strip_prefix(line))?.trim().strip_suffix(" kB")?;
+        Some(kib.trim().parse::<u64>().ok()? << 10)
+    };
+    let end = bytes("smaps_rollup", "Rss:")?;
+    let is_alone = || runs_one_program && file("stat").is_some_and(|stat| faults_of_children(&stat) == Some(0));
+    let peak = bytes("status", "VmHWM:").filter(|_| is_alone()).map(|peak| peak.max(end));
+    Some(Resident { end, peak })
+}
+
+/// Page faults of children that a process waited for. Each child has some.
+fn faults_of_children(stat: &str) -> Option<u64> {
+    // Behind the name, which may contain anything: state, ppid, pgrp, session, tty, tpgid, flags, minflt, cminflt, majflt, cmajflt.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    [8, 10].into_iter().map(|index| fields.get(index)?.parse::<u64>().ok()).sum()
 }
 
 #[cfg(test)]
@@ -70,9 +104,12 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    #[allow(clippy::zombie_processes, reason = "the tests wait for it")]
-    fn started(program: &str, arguments: &[&str]) -> i32 {
-        Command::new(program).args(arguments).spawn().unwrap().id() as i32
+    #[allow(clippy::zombie_processes, reason = "it is waited for")]
+    fn look(program: &str, arguments: &[&str]) -> ExitLook {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        let (child, ()) = memtoll_kernel::spawn_held(command, follow).unwrap();
+        wait(child.id() as i32).unwrap()
     }
 
     #[test]
@@ -80,8 +117,7 @@ mod tests {
         for (text, code, signal) in
             [("exit 7", Some(7), None), ("kill -9 $$", None, Some(9)), ("kill -TERM $$", None, Some(15))]
         {
-            let child = started("sh", &["-c", text]);
-            let look = wait(child, true).unwrap();
+            let look = look("sh", &["-c", text]);
             let exited = libc::WIFEXITED(look.status).then(|| libc::WEXITSTATUS(look.status));
             let signaled = libc::WIFSIGNALED(look.status).then(|| libc::WTERMSIG(look.status));
             assert_eq!((exited, signaled), (code, signal), "{text}");
@@ -91,30 +127,46 @@ mod tests {
     #[test]
     fn a_signal_that_is_caught_reaches_its_handler() {
         let text = "trap 'exit 3' USR1; kill -USR1 $$; exit 4";
-        let child = started("sh", &["-c", text]);
-        let look = wait(child, true).unwrap();
+        let look = look("sh", &["-c", text]);
         assert_eq!(libc::WEXITSTATUS(look.status), 3);
     }
 
     #[test]
     fn a_process_that_stops_goes_on() {
         let text = "(sleep 0.2; kill -CONT $$) & kill -STOP $$; exit 5";
-        let child = started("sh", &["-c", text]);
-        let look = wait(child, true).unwrap();
+        let look = look("sh", &["-c", text]);
         assert_eq!(libc::WEXITSTATUS(look.status), 5);
     }
 
     #[test]
     fn the_resident_set_is_that_of_the_exit() {
-        // It waits, so that it is seen before it exits.
-        let child = started("sleep", &["0.2"]);
-        let look = wait(child, true).unwrap();
+        let resident = look("true", &[]).resident.unwrap();
+        assert!((200 << 10..20 << 20).contains(&resident.end), "{resident:?}");
+        // It gives nothing back.
         assert!(
-            look.resident_end.is_some_and(|bytes| (200 << 10..20 << 20).contains(&bytes)),
-            "{:?}",
-            look.resident_end
+            resident.peak.is_some_and(|peak| (resident.end..resident.end + (1 << 20)).contains(&peak)),
+            "{resident:?}"
         );
-        let child = started("sleep", &["0"]);
-        assert_eq!(wait(child, false).unwrap().resident_end, None);
+    }
+
+    #[test]
+    #[allow(clippy::zombie_processes, reason = "it is waited for")]
+    fn what_is_not_followed_is_not_looked_at() {
+        let child = Command::new("true").spawn().unwrap();
+        assert_eq!(wait(child.id() as i32).unwrap().resident, None);
+    }
+
+    #[test]
+    fn a_program_that_cannot_start_is_an_error() {
+        assert!(memtoll_kernel::spawn_held(Command::new("/no/such/program"), follow).is_err());
+    }
+
+    #[test]
+    fn the_peak_is_known_of_a_process_that_is_one_program_without_children() {
+        let peak = |text: &str| look("perl", &["-e", text]).resident.unwrap().peak;
+        let large = peak("my $text = 'x' x 30_000_000; undef $text");
+        assert!(large.is_some_and(|peak| (29 << 20..80 << 20).contains(&peak)), "{large:?}");
+        assert_eq!(peak("exec 'sleep', '0'"), None);
+        assert_eq!(peak("system 'true'"), None);
     }
 }

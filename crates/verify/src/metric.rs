@@ -42,6 +42,11 @@ impl Metric {
         matches!(self, Metric::Cpu | Metric::Wall | Metric::Faults | Metric::ResidentPeak | Metric::ResidentEnd)
     }
 
+    /// Whether a look at a run's process when it exits measures it, or measures more of it.
+    pub fn needs_exit_look(self) -> bool {
+        matches!(self, Metric::ResidentPeak | Metric::ResidentEnd)
+    }
+
     /// A value as people read it.
     pub fn show(self, value: f64) -> String {
         self.unit().show(value)

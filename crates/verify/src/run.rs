@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::command::CommandLine;
-use crate::exit_look::{self, ExitLook};
+use crate::exit_look::{self, ExitLook, Resident};
 use crate::metric::Metric;
 use crate::sampled::{Sampler, Watch};
 use memtoll_kernel::{Refused, spawn_held};
@@ -33,7 +33,7 @@ impl Usage {
     }
 
     fn of_run(ran: &Ran) -> Usage {
-        let Ran { wall, usage, own_peak, samples, sees_kernel, resident_end, .. } = ran;
+        let Ran { wall, usage, own_peak, samples, sees_kernel, resident, .. } = ran;
         let ns = |time: libc::timeval| time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3;
         let (user, system) = (ns(usage.ru_utime), ns(usage.ru_stime));
         let allocator = |samples: &Samples| {
@@ -54,10 +54,11 @@ impl Usage {
             Metric::Allocator => samples.as_ref()?.as_ref().ok().map(allocator),
             Metric::Faults => Some((usage.ru_minflt + usage.ru_majflt) as f64),
             // The kernel's own figure may be a little behind.
-            Metric::ResidentPeak => {
-                peak_is_known.then_some((usage.ru_maxrss as f64 * 1024.0).max(resident_end.unwrap_or(0) as f64))
+            Metric::ResidentPeak if peak_is_known => {
+                Some((usage.ru_maxrss as f64 * 1024.0).max(resident.map_or(0, |resident| resident.end) as f64))
             }
-            Metric::ResidentEnd => resident_end.map(|bytes| bytes as f64),
+            Metric::ResidentPeak => resident.and_then(|resident| resident.peak).map(|bytes| bytes as f64),
+            Metric::ResidentEnd => resident.map(|resident| resident.end as f64),
         };
         Usage { values: Metric::ALL.map(value) }
     }
@@ -68,8 +69,8 @@ pub struct Expected<'a> {
     /// Which side of the comparison it belongs to, for errors.
     pub side: &'a str,
     pub exit_code: i32,
-    /// Whether the resident set at its end is measured.
-    pub looks_at_end: bool,
+    /// Whether its resident set is looked at when it exits.
+    pub looks_at_exit: bool,
 }
 
 /// Runs a command to its end, with its standard output in `output` (thrown away if there is none). With a sampler, the
@@ -88,8 +89,8 @@ pub fn run(
         }
         None => Stdio::null(),
     };
-    let looks_at_end = expected.looks_at_end && command.is_direct();
-    let mut ran = Ran::start_with(command, Stdio::null(), stdout, sampler, looks_at_end).map_err(|source| {
+    let looks_at_exit = expected.looks_at_exit && command.is_direct();
+    let mut ran = Ran::start_with(command, Stdio::null(), stdout, sampler, looks_at_exit).map_err(|source| {
         Error::Start { side: expected.side.to_owned(), command: command.shown().to_owned(), source }
     })?;
     match ran.exit {
@@ -118,8 +119,8 @@ pub(crate) struct Ran {
     pub samples: Option<Result<Samples, Refused>>,
     /// Whether it was seen inside the kernel.
     pub sees_kernel: bool,
-    /// Its resident set when it exited, bytes.
-    resident_end: Option<u64>,
+    /// Its resident set, if that was looked at when it exited.
+    resident: Option<Resident>,
 }
 
 impl Ran {
@@ -128,32 +129,35 @@ impl Ran {
         Ran::start_with(command, stdin, stdout, sampler, false)
     }
 
-    /// The same, and measures its resident set when it exits.
+    /// The same, and looks at its resident set when it exits.
     fn start_with(
         command: &CommandLine,
         stdin: Stdio,
         stdout: Stdio,
         sampler: Option<&mut Sampler>,
-        looks_at_end: bool,
+        looks_at_exit: bool,
     ) -> io::Result<Ran> {
         let errors = tempfile::tempfile()?;
         let mut ready = command.command();
         ready.stdin(stdin).stdout(stdout).stderr(errors.try_clone()?);
         let own_peak = own_peak();
-        let (child, mut watch, began) = match sampler {
-            None => {
+        let is_sampled = sampler.is_some();
+        let (child, (mut watch, began)) = match is_sampled || looks_at_exit {
+            false => {
                 let began = Instant::now();
-                (ready.spawn()?, None, began)
+                (ready.spawn()?, (None, began))
             }
-            Some(_) => {
-                let (child, (watch, began)) = spawn_held(ready, |pid| (Watch::start(pid), Instant::now()))?;
-                (child, Some(watch), began)
-            }
+            true => spawn_held(ready, |pid| {
+                if looks_at_exit {
+                    exit_look::follow(pid);
+                }
+                (is_sampled.then(|| Watch::start(pid)), Instant::now())
+            })?,
         };
         if let Some(Ok(watch)) = &mut watch {
             watch.follow(&child)?;
         }
-        let ExitLook { status, usage, resident_end } = exit_look::wait(child.id() as i32, looks_at_end)?;
+        let ExitLook { status, usage, resident } = exit_look::wait(child.id() as i32)?;
         let wall = began.elapsed().as_nanos() as f64;
         let exit = match (libc::WIFEXITED(status), libc::WIFSIGNALED(status)) {
             (true, _) => Exit::Code(libc::WEXITSTATUS(status)),
@@ -162,7 +166,7 @@ impl Ran {
         };
         let sees_kernel = matches!(&watch, Some(Ok(watch)) if watch.sees_kernel());
         let samples = watch.zip(sampler).map(|(watch, sampler)| Ok(watch?.finish(sampler)));
-        Ok(Ran { exit, wall, usage, own_peak, errors, samples, sees_kernel, resident_end })
+        Ok(Ran { exit, wall, usage, own_peak, errors, samples, sees_kernel, resident })
     }
 
     /// What it took.
@@ -218,7 +222,7 @@ mod tests {
     fn shell(text: &str) -> Result<Usage, Error> {
         run(
             &CommandLine::typed(text),
-            &Expected { side: "before", exit_code: 0, looks_at_end: true },
+            &Expected { side: "before", exit_code: 0, looks_at_exit: true },
             None,
             Some(&mut Sampler::default()),
         )
@@ -238,10 +242,14 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_below_our_own_is_not_known() {
-        // No program is smaller than the one that started it.
-        let usage = shell("true").unwrap();
-        assert_eq!(usage.of(Metric::ResidentPeak), None, "{usage:?}");
+    fn a_peak_below_our_own_is_known_by_a_look_at_the_exit() {
+        // A program begins with the peak of the one that started it.
+        let peak_of_true = |looks_at_exit| {
+            let expected = Expected { side: "before", exit_code: 0, looks_at_exit };
+            run(&CommandLine::typed("true"), &expected, None, None).unwrap().of(Metric::ResidentPeak)
+        };
+        assert_eq!(peak_of_true(false), None);
+        assert!(peak_of_true(true).is_some_and(|peak| (200e3..6e6).contains(&peak)));
         let large = "head -c 200000000 /dev/zero | tail -c 199999999 > /dev/null";
         assert!(shell(large).unwrap().of(Metric::ResidentPeak).unwrap() > 190e6);
     }
@@ -256,7 +264,7 @@ mod tests {
     #[test]
     fn of_a_shell_the_resident_set_at_the_end_is_not_known() {
         let of = |text: &str| {
-            let expected = Expected { side: "before", exit_code: 0, looks_at_end: true };
+            let expected = Expected { side: "before", exit_code: 0, looks_at_exit: true };
             run(&CommandLine::typed(text), &expected, None, None).unwrap().of(Metric::ResidentEnd)
         };
         assert!(of("sleep 0.2").is_some());

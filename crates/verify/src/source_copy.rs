@@ -128,7 +128,7 @@ impl Copied {
     /// Builds it there.
     pub fn build(&self, side: &str, command: &str) -> Result<(), Error> {
         let command = CommandLine::typed(command).within(&self.folder.path().join(&self.at));
-        run(&command, &Expected { side, exit_code: 0, looks_at_end: false }, None, None).map(drop)
+        run(&command, &Expected { side, exit_code: 0, looks_at_exit: false }, None, None).map(drop)
     }
 
     /// The copy of the program that a command starts.

@@ -141,7 +141,11 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         );
     }
     if comparison.rows.iter().any(|row| row.metric == Metric::ResidentPeak && is_unknown(row)) {
-        lines.push("A peak resident set below memtoll's own is not known.".to_owned());
+        lines.push(
+            "A peak resident set below memtoll's own is known only with --metric resident-peak, of a program that memtoll starts \
+             without a shell, and that neither waits for children nor executes another program."
+                .to_owned(),
+        );
     }
     lines
 }

@@ -35,8 +35,8 @@ pub struct Manner {
     pub exit_code: i32,
     /// Whether all print the same on standard output.
     pub same_output: bool,
-    /// Whether the resident set at the end of each run is measured, where a shell is not in between.
-    pub looks_at_end: bool,
+    /// Whether each run's resident set is looked at when it exits, where a shell is not in between.
+    pub looks_at_exit: bool,
 }
 
 /// Contestants, and what their runs took.
@@ -103,10 +103,10 @@ impl<'a> Trial<'a> {
     fn run(&mut self, contestant: usize, watching: Watching) -> Result<Usage, Error> {
         let Contestant { name, command } = &self.contestants[contestant];
         if let Some(prepare) = &self.manner.prepare {
-            run(prepare, &Expected { side: "--prepare", exit_code: 0, looks_at_end: false }, None, None)?;
+            run(prepare, &Expected { side: "--prepare", exit_code: 0, looks_at_exit: false }, None, None)?;
         }
-        let looks_at_end = self.manner.looks_at_end && watching == Watching::Nothing;
-        let expected = Expected { side: name, exit_code: self.manner.exit_code, looks_at_end };
+        let looks_at_exit = self.manner.looks_at_exit && watching == Watching::Nothing;
+        let expected = Expected { side: name, exit_code: self.manner.exit_code, looks_at_exit };
         let sampler = (watching == Watching::Allocator).then_some(&mut self.sampler);
         let usage = run(command, &expected, self.output.as_mut(), sampler)?;
         self.compare_output(contestant)?;
@@ -187,7 +187,7 @@ mod tests {
             command: CommandLine::typed(&format!("echo {name} >> {}", log.path().display())),
         };
         let contestants = [shell("before"), shell("after")];
-        let manner = Manner { prepare: None, exit_code: 0, same_output: true, looks_at_end: false };
+        let manner = Manner { prepare: None, exit_code: 0, same_output: true, looks_at_exit: false };
         let mut trial = Trial::new(&contestants, &manner).unwrap();
         for round in 0..SAMPLED + 1 {
             trial.round(|contestant| contestant == 0 || round > 0).unwrap();

@@ -13,7 +13,8 @@ fn said(output: &Output) -> String {
 
 /// `tail` keeps the last 40,000,000 bytes, some 9,800 pages.
 const LARGE: &str = "head -c 40000001 /dev/zero | tail -c 40000000 | wc -c";
-const SMALL: &str = "echo 40000000";
+/// By a shell, so that its resident set is not known.
+const SMALL: &str = "true && echo 40000000";
 const QUICK: [&str; 4] = ["--min-rounds", "3", "--max-rounds", "3"];
 
 fn verify(more: &[&str]) -> Output {
@@ -37,6 +38,21 @@ fn what_is_saved_is_measured() {
     let text = String::from_utf8(verify(&[]).stdout).unwrap();
     assert!(text.contains("page faults") && text.contains("Both sides printed the same."), "{text}");
     assert!(text.contains("not known"), "{text}");
+}
+
+#[test]
+fn the_peak_of_a_program_that_is_smaller_than_memtoll_is_measured() {
+    let sides = ["verify", "--before", "sleep 0.05", "--after", "sleep 0.04", "--format", "json"];
+    let peaks = |more: &[&str]| {
+        let output = memtoll(&[&sides[..], &QUICK, more].concat());
+        assert!(output.status.success(), "{}", said(&output));
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        ["before", "after", "saved"].map(|side| json[side]["resident_peak_bytes"]["median"].as_f64())
+    };
+    let [before, after, saved] = peaks(&["--metric", "resident-peak"]).map(Option::unwrap);
+    assert!([before, after].iter().all(|peak| (300e3..6e6).contains(peak)), "{before} {after}");
+    assert!(saved.abs() < 1e6, "{saved}");
+    assert_eq!(peaks(&[]), [None; 3], "a look at the exit can be noticed, so it is not made unasked");
 }
 
 #[test]
