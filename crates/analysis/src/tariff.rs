@@ -27,7 +27,7 @@ use crate::priced::Priced;
 use crate::sampling_error::SamplingError;
 use crate::sums::Sums;
 use crate::visible_kernel_events::{Sees, sees};
-use crate::zeroing_faults::zeroed;
+use crate::zeroing_faults::{touched_for_the_allocator, zeroed};
 use memtoll_metrics::{Ratio, Settled};
 use memtoll_model::Recording;
 use memtoll_text::amounts::Nanoseconds;
@@ -547,6 +547,11 @@ impl Tariff {
     /// Bytes of a page.
     pub fn page(&self) -> u64 {
         self.page
+    }
+
+    /// What calls touched beyond what they were asked for: the allocator's own memory.
+    pub fn touched_for_the_allocator(&self, metrics: &Metrics) -> Bytes {
+        touched_for_the_allocator(metrics, self.page)
     }
 
     /// The pages that faulted, each as often as it did.

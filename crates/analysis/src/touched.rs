@@ -28,13 +28,11 @@ pub fn maps_itself(metrics: &Priced, tariff: &Tariff) -> bool {
     metrics.touched_bytes > of_blocks && maps(metrics)
 }
 
-/// Whether more faulted than a line's blocks have. The headers of small blocks and what lies between them are touched, too.
+/// Whether pages of a line's large blocks faulted that had been touched before.
 pub fn faults_again(metrics: &Priced, tariff: &Tariff) -> bool {
     let blocks = Metric::Allocations.value(metrics);
-    let page = Bytes(tariff.page());
-    let are_large = metrics.bytes / blocks.max(1) >= page.times(16);
-    let most = metrics.bytes.saturating_add(page.times(blocks.saturating_mul(2)));
-    are_large && !maps(metrics) && (tariff.faulted(metrics) / 5).times(4) > most
+    let are_large = metrics.bytes / blocks.max(1) >= Bytes(tariff.page()).times(16);
+    are_large && !maps(metrics) && (tariff.faulted(metrics) / 5).times(4) > metrics.touched_bytes
 }
 
 /// Whether a line's blocks touch more than they have: the headers of small blocks, and what lies between them.

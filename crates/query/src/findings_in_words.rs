@@ -232,6 +232,12 @@ fn costly_line(
         text += &format!(": {what}");
         text += &types_of_blocks::listed(&finding.parts);
     }
+    if line.touched_for_the_allocator_bytes > line.touched_bytes / 2 {
+        text += &format!(
+            ", and {} that the allocator needs for itself",
+            format::bytes(line.touched_for_the_allocator_bytes)
+        );
+    }
     let is_of_waits = matches!(finding.what, What::Waiting(_) | What::WaitingForDisk(_));
     text += &most_of(line, whole, is_of_waits);
     if !line.touched_by.is_empty() {
@@ -375,6 +381,7 @@ mod tests {
             mappings: 0,
             mapped_bytes: 0,
             touched_bytes: 0,
+            touched_for_the_allocator_bytes: 0,
             never_freed: Some(0),
             lifetime_ns: Some(0.0),
             cost_ns: 0.0,

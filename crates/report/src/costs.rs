@@ -122,7 +122,8 @@ fn in_words(metrics: &Priced, tariff: &Tariff, watched: Watched) -> Vec<String> 
 /// Why small blocks touch more than they have.
 fn more_than_asked_for<'a>(mut rows: impl Iterator<Item = &'a Priced>, tariff: &Tariff) -> Option<String> {
     rows.any(|row| is_more_than_asked_for(row, tariff)).then(|| {
-        "touched can be more than bytes: it counts whole pages, with malloc's headers and the gaps between blocks."
+        "touched can be more than bytes: it counts whole pages, with malloc's headers, the gaps between blocks, and what the \
+         allocator needs for itself."
             .to_owned()
     })
 }

@@ -242,3 +242,16 @@ fn faults_that_are_charged_to_nobody_are_told_apart() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(named.iter().all(|name| words.contains(name)), "{text}");
 }
+
+/// tcmalloc (of the package libtcmalloc-minimal4) writes 2 MiB of tables in the first call.
+#[test]
+fn what_an_allocator_needs_for_itself_is_touched_by_the_call_that_starts_it() {
+    let recording = every_fault(Target::new(program("tiny.c")).env("LD_PRELOAD", "libtcmalloc_minimal.so.4"));
+    let Some(report) = CostReport::of(&recording, &[]) else { return };
+    let total = report.total();
+    assert!(total.minor_faults > 512, "{}", report.listing());
+    assert_eq!(total.touched_bytes, total.minor_faults * 4096, "{}", report.listing());
+    let text = recording.text(&[]);
+    assert!(!text.contains("More pages faulted"), "{text}");
+    assert!(text.contains("and what the allocator needs for itself"), "{text}");
+}

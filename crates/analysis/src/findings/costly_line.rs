@@ -32,6 +32,8 @@ pub struct CostlyLine {
     pub mapped_bytes: u64,
     /// Pages that were touched for the first time.
     pub touched_bytes: u64,
+    /// Of these, what the allocator needed for itself.
+    pub touched_for_the_allocator_bytes: u64,
     /// Blocks that were not freed; not known where frees are hidden.
     pub never_freed: Option<u64>,
     /// Of those that were freed; 0 if none was; not known where frees are hidden.
@@ -135,6 +137,7 @@ fn evidence(facts: &mut Facts, row: &Row) -> CostlyLine {
         mappings: metrics.mappings,
         mapped_bytes: metrics.mapped_bytes.0,
         touched_bytes: metrics.touched_bytes.0,
+        touched_for_the_allocator_bytes: facts.tariff.touched_for_the_allocator(metrics).0,
         never_freed: sees_frees.then_some(metrics.live_blocks),
         lifetime_ns: sees_frees.then(|| metrics.mean_lifetime_ns() as f64),
         cost_ns: costs.total(),
