@@ -207,12 +207,12 @@ export function GroupChoice({ groups, group, choose }: { groups: readonly string
 /** Beside a line of a function that allocates on behalf of others: shows the callers of all of these. */
 export function FoldWrappers({ around }: { around: Frame }) {
     const { source, profile, state, go } = useShown();
-    const wrappers = profile.wrappers;
-    if (!wrappers?.functions.includes(around.function) || wrappers.folded || !source.asks || state.unfold) return null;
+    const { functions: names = [], folded } = profile.wrappers ?? {};
+    if (![around.function, fileName(around.module)].some((name) => names.includes(name)) || folded || !source.asks || state.unfold) return null;
     return (
         <button
             class="link"
-            title={`Show the callers of ${wrappers.functions.join(", ")}, which allocate on behalf of others`}
+            title={`Show the callers of ${names.join(", ")}, which allocate on behalf of others`}
             onClick={(event) => {
                 event.stopPropagation();
                 go({ wrappers: false, focus: "" });

@@ -27,11 +27,9 @@ impl<'a> Texts<'a> {
             shown_module: frames.shown(frames.text(frame.module)),
         }
     }
-}
 
-impl Texts<'_> {
     /// What the loaded file is called, without its folder.
-    pub fn module_name(&self) -> &str {
+    pub fn module_name(&self) -> &'a str {
         last_part(self.shown_module)
     }
 }

@@ -166,6 +166,9 @@ fn the_callers_that_a_note_tells_are_those_that_lead() {
         let note = json["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == "wrapped");
         let note = note.unwrap_or_else(|| panic!("no wrappers: {}", json["findings"]));
         let folded = recording.report();
+        let json: serde_json::Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        let first = json["wrappers"]["functions"][0].as_str().unwrap();
+        assert_eq!(parses.ends_with(first), leads == "load_numbers", "{}", json["wrappers"]);
         let largest = folded.sites.iter().max_by_key(|site| site.metrics.new_blocks).unwrap();
         let (_, told) = note["text"].as_str().unwrap().split_once(" (").unwrap();
         assert!(largest.is_in(leads) && told.starts_with(leads), "{note}\n{}", folded.listing());

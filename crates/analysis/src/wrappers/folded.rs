@@ -20,7 +20,7 @@ const FEWEST_CALLS: usize = 2;
 /// What is folded away.
 #[derive(Clone, Debug, Serialize)]
 pub struct Folded {
-    /// What they are called, those with most allocations first.
+    /// What they are called, those with most allocations first: functions, and loaded files that are folded as a whole.
     pub functions: Vec<String>,
     /// Allocations and reallocations through any of them.
     pub allocations: u64,
@@ -40,28 +40,24 @@ impl Folded {
         let patterns: Vec<String> =
             patterns.chain(found.map(|found| found.pattern)).chain([LIBRARIES.to_owned()]).collect();
         let regex = Regex::new(&patterns.join("|")).ok()?;
-        let mut known: FxHashMap<(TextId, TextId), bool> = FxHashMap::default();
-        let mut functions: FxHashMap<TextId, u64> = FxHashMap::default();
+        let mut known: FxHashMap<(TextId, TextId), Option<&str>> = FxHashMap::default();
+        let mut by_name: FxHashMap<&str, u64> = FxHashMap::default();
         for site in &sums.sites {
             let leading = stacks.leading(site.node).leading;
             let Some(id) = stacks.first(leading) else { continue };
             let frame = frames.frame(id);
-            let is_wrapper = || {
+            let name = || {
                 let texts = Texts::of(frames, id);
-                regex.is_match(qualified_name(texts.function)) || regex.is_match(texts.module_name())
+                [texts.module_name(), qualified_name(texts.function)].into_iter().find(|name| regex.is_match(name))
             };
-            if *known.entry((frame.function, frame.module)).or_insert_with(is_wrapper) {
-                *functions.entry(frame.function).or_default() += site.allocations();
+            if let Some(name) = *known.entry((frame.function, frame.module)).or_insert_with(name) {
+                *by_name.entry(name).or_default() += site.allocations();
             }
         }
-        let mut by_name: FxHashMap<&str, u64> = FxHashMap::default();
-        for (function, number) in functions.into_iter().filter(|(_, number)| *number > 0) {
-            *by_name.entry(qualified_name(frames.text(function))).or_default() += number;
-        }
-        let mut led: Vec<(&str, u64)> = by_name.into_iter().collect();
-        led.sort_by_key(|(function, number)| (std::cmp::Reverse(*number), *function));
+        let mut led: Vec<(&str, u64)> = by_name.into_iter().filter(|(_, number)| *number > 0).collect();
+        led.sort_by_key(|(name, number)| (std::cmp::Reverse(*number), *name));
         let allocations = led.iter().map(|(_, number)| number).sum();
-        let functions: Vec<String> = led.into_iter().map(|(function, _)| function.to_owned()).collect();
+        let functions: Vec<String> = led.into_iter().map(|(name, _)| name.to_owned()).collect();
         (!functions.is_empty()).then_some(Folded { functions, allocations, regex })
     }
 
