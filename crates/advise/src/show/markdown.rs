@@ -43,6 +43,8 @@ pub fn markdown(advice: &Advice, root: &Root) -> String {
     }
     let bound: Vec<String> =
         words::amounts(&advice.bound).iter().map(|(name, amount)| format!("{name} {amount}")).collect();
-    let _ = writeln!(text, "\nAll of them together: {}.", bound.join("; "));
+    if !bound.is_empty() {
+        let _ = writeln!(text, "\nAll of them together: {}.", bound.join("; "));
+    }
     text
 }

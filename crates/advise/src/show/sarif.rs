@@ -98,10 +98,7 @@ fn uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Confidence, Evidence};
-    use crate::range::Range;
-    use crate::rules::RuleId;
-    use crate::savings::Saves;
+    use crate::show::tests::{advice, finding};
 
     #[test]
     fn paths_become_references() {
@@ -109,49 +106,10 @@ mod tests {
         assert_eq!(uri("src/ä.rs"), "src/%C3%A4.rs");
     }
 
-    fn finding(file: &str) -> Finding {
-        let place = Place { function: "f".into(), file: Some(file.into()), line: Some(12) };
-        Finding {
-            rule: RuleId::Growth,
-            id: "growth-71599445".to_owned(),
-            function: "f".into(),
-            file: Some(file.into()),
-            line: Some(12),
-            inlined: vec![],
-            stack: vec![place.clone(), Place { function: "main".into(), line: Some(30), ..place }],
-            type_name: Some("std::vector<int>".into()),
-            share: None,
-            evidence: Evidence { text: vec!["it grows".into()], ..Evidence::default() },
-            change: "Make room once".into(),
-            snippet: "v.reserve(8);".into(),
-            called: None,
-            filled_at: vec![],
-            remedy: None,
-            module: String::new(),
-            is_minor: false,
-            paths: crate::CallPaths::default(),
-            saves: Saves { cpu_ns: Range::new(1e6, 2e6, 3e6), ..Saves::default() },
-            verified: None,
-            assumptions: vec![],
-            conflicts: vec![],
-            confidence: Confidence::High,
-        }
-    }
-
     /// The types are made from the schema of SARIF 2.1.0: keys that it does not know, and keys that lack, are errors.
     #[test]
     fn it_is_what_the_schema_and_code_scanning_ask_for() {
-        let advice = Advice {
-            findings: vec![finding("/home/me/app/src/a b.cpp"), finding("/usr/include/b.hpp")],
-            bound: Saves::default(),
-            processor_ns: Some(1e9),
-            wall_ns: 2e9,
-            peak_bytes: 1,
-            threshold: 0.005,
-            below_threshold: 0,
-            unnamed_ns: 0.0,
-            notes: vec![],
-        };
+        let advice = advice(vec![finding("/home/me/app/src/a b.cpp"), finding("/usr/include/b.hpp")]);
         let text = sarif(&advice, &Root::at(std::path::Path::new("/home/me/app"))).unwrap();
         let log: serde_sarif::sarif::Sarif = serde_json::from_str(&text).unwrap();
         let run = &log.runs[0];

@@ -27,8 +27,11 @@ pub fn text(advice: &Advice, root: &Root, file: &str, width: Option<usize>, patc
         shown += &one(finding, index + 1, advice.processor_ns, root, width);
         shown.push('\n');
     }
-    shown += &format!("{BOLD}All of them together{BOLD:#}\n");
-    for (name, amount) in words::amounts(&advice.bound) {
+    let bound = words::amounts(&advice.bound);
+    if !bound.is_empty() {
+        shown += &format!("{BOLD}All of them together{BOLD:#}\n");
+    }
+    for (name, amount) in bound {
         shown += &format::wrapped(&format!("  {name:17} "), &amount, Some(width));
     }
     if advice.findings.iter().any(|finding| !finding.conflicts.is_empty()) {
