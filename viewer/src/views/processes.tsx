@@ -3,7 +3,7 @@ import { ColumnChoice, useColumns } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
-import { numbersOf, valueOf } from "../model/answer";
+import { numbersOf, titled, titleInRows, valueOf } from "../model/answer";
 import { namingColumn, plainColumn } from "../model/columns";
 import { count, counted, exact, number, time, type Unit } from "../model/format";
 import { withoutFolders } from "../model/names";
@@ -42,13 +42,15 @@ export function Processes() {
         return processTree(processes).filter(({ of }) => !matches || matches(null, `${of.id} ${of.command}`));
     }, [processes, state.search]);
     const end = recording.timeline.end_ns;
-    const titleOf = (name: string) => recording.metrics.find((one) => one.name === name)!.title;
+    // As all processes have them, whichever is selected.
+    const metrics = titled(recording.metrics, asked.value?.head.titles ?? {});
+    const memoryOf = (name: string) => metrics.find((one) => one.name === name)!;
     const fitted = useColumns([
         namingColumn("process", 300),
         ...["began at", "ended at", "ran for"].map((title) => plainColumn(title, 90)),
         plainColumn("exit", 110),
         plainColumn("threads", 70),
-        ...shown.map((name) => plainColumn(titleOf(name), 100, name)),
+        ...shown.map((name) => plainColumn(titleInRows(memoryOf(name)), 100, name)),
     ]);
     useEffect(() => {
         return setCopy(() => ({
@@ -80,7 +82,7 @@ export function Processes() {
                             <div role="columnheader">ran for</div>
                             <div role="columnheader">exit</div>
                             <div role="columnheader">threads</div>
-                            {shown.map((name) => <PlainHead key={name} name={name} />)}
+                            {shown.map((name) => <PlainHead key={name} metric={memoryOf(name)} />)}
                         </>
                     }
                     rows={rows}
