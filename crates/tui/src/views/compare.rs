@@ -101,7 +101,8 @@ fn spans(shown: &Shown) -> String {
 
 fn numbers(values: &Values, quantity: Quantity) -> BeforeAfter {
     let samples = values.of(quantity);
-    let [before, after] = samples.means();
+    let [means, margins] = [samples.means(), samples.margins(CONFIDENCE)];
+    let side = |side: usize| Estimate::exact(means[side]).give_or_take(margins[side]);
     let change = Estimate::exact(samples.difference()).give_or_take(samples.margin(CONFIDENCE).unwrap_or(0.0));
-    BeforeAfter { before: before.into(), after: after.into(), change }
+    BeforeAfter { before: side(0), after: side(1), change }
 }
