@@ -187,6 +187,16 @@ fn the_next_metric_is_one_that_is_compared() {
     }
 }
 
+/// Of several processes, rows have the peaks of each, as in Lines; costs have no rest.
+#[test]
+fn processes_are_compared_by_their_own_peaks() {
+    let recording = open("forks.memtoll");
+    let compared = |keys: &str| Seen::compared(Some(&recording), &recording, (100, 24)).keys(keys).text();
+    assert!(compared("0mmm").contains("own peaks by lines"), "{}", compared("0mmm"));
+    let costs = compared("0");
+    assert!(costs.contains("cost by lines") && !costs.contains("different times"), "{costs}");
+}
+
 /// What a line costs has as many digits beside another recording as alone.
 #[test]
 fn a_side_is_known_as_well_as_alone() {

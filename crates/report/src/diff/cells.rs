@@ -60,7 +60,7 @@ fn percent(samples: &Samples) -> String {
 
 /// The headings of the rows' columns.
 pub(super) fn headings(of: &Comparison) -> Vec<&'static str> {
-    of.quantities().map(|quantity| quantity.metric().about().title).collect()
+    of.quantities().map(|quantity| of.titles().in_rows(quantity.metric())).collect()
 }
 
 /// The rows, and what is left: all of them add up to the last one.
