@@ -272,3 +272,14 @@ test("Processes has all of them under one heading, whichever is selected, as the
     for (const options of [[], ["--group", "process"]]) assert.match(run(MEMTOLL, "report", "--no-debuginfod", file, ...options), /own peaks  live at end/);
     assert.deepEqual(problems, []);
 });
+
+test("time in calls, by the clock, has one name here and in the terminal, which is not that of the allocator's own work", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=threads");
+    await page.locator("main .legend", { hasText: /^ *in calls$/ }).waitFor();
+    assert.ok((await page.locator('main .row.head [role="columnheader"]').allInnerTexts()).includes("allocator"));
+    const text = run(MEMTOLL, "report", "--no-debuginfod", recordings.phases, "--lanes");
+    assert.match(text, /▒ in calls {2}/);
+    assert.match(text, /running {2}in calls faulting/);
+    assert.ok(!text.includes("in the allocator"), text.split("\n")[0]);
+    assert.deepEqual(problems, []);
+});
