@@ -146,7 +146,7 @@ export function ColumnChoice({ of: { all, shown, room } }: { of: Columns }) {
             <div ref={menu} id={id} popover="auto" class="menu boxes" role="group" aria-label="columns" onBeforeToggle={place} onKeyDown={(event) => event.stopPropagation()}>
                 {all.slice(1).map((one) => (
                     <label key={one.key} title={one.stays ? "The table is sorted by it." : undefined}>
-                        <input type="checkbox" checked={shown.includes(one)} disabled={one.stays} onChange={() => go({ columns: switched(all, state.columns, room, one) })} /> {one.title}
+                        <input type="checkbox" checked={shown.includes(one)} disabled={one.stays} onChange={() => go({ columns: switched(all, state.columns, room, one) })} /> <bdi>{one.title}</bdi>
                     </label>
                 ))}
             </div>
