@@ -1,52 +1,49 @@
 // What a reader does to the columns of a table: chooses them, and drags their edges.
 
 import { createContext } from "preact";
-import { useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useId, useRef, useState } from "preact/hooks";
 import { useShown } from "./context";
 import { useSize } from "./hooks";
 import { titleInRows, type Metric } from "./model/answer";
-import { isHidden, LEAST, MOST, STEP, toggled, withWidth, type TableColumn } from "./model/columns";
+import { fitting, isHidden, LEAST, MOST, STEP, switched, withWidth, type TableColumn } from "./model/columns";
 
 /** The column of a metric, and the first one of a table, which says what rows are. */
-export const columnFor = (metric: Metric, isMain: boolean, parts = 1): TableColumn => ({ key: metric.name, title: metric.title, parts, width: `minmax(${leastOf(metric, isMain, parts)}px, 1fr)` });
-export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: `minmax(${NAME}px, 12fr)` });
+export function columnFor(metric: Metric, stays: boolean, parts = 1): TableColumn {
+    const least = leastOf(metric, stays && parts === 1, parts);
+    return { key: metric.name, title: metric.title, parts, width: `minmax(${least}px, 1fr)`, least: least * parts, stays };
+}
+export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: `minmax(${NAME}px, 12fr)`, least: NAME, stays: true });
 
 /** The least width of names, and the widest number of a row, pixels. */
-export const NAME = 190;
+const NAME = 190;
 const NUMBER = 63;
 
+/** Pixels that a variable of the page has. */
+export const pixelsOf = (name: string): number => parseFloat(getComputedStyle(document.documentElement).getPropertyValue(name));
+
 /** The least width of each part of a metric's column, pixels. */
-export function leastOf(metric: Metric, isMain: boolean, parts = 1): number {
-    const [edges, question] = ["--edges", "--question"].map((name) => parseFloat(getComputedStyle(document.documentElement).getPropertyValue(name))) as [number, number];
+function leastOf(metric: Metric, isMain: boolean, parts = 1): number {
+    const [edges, question] = [pixelsOf("--edges"), pixelsOf("--question")];
     const heading = isMain ? textWidth(600, `${titleInRows(metric)} ▾`) : textWidth(400, titleInRows(metric));
     return Math.max(NUMBER + edges, (heading + edges + question) / parts);
-}
-
-/** Pixels that a view has beside the panel. */
-function useRoom(): number {
-    const { state } = useShown();
-    const [room, setRoom] = useState(Infinity);
-    useLayoutEffect(() => {
-        const view = document.querySelector("main > :first-child")!;
-        const observer = new ResizeObserver(() => setRoom(view.clientWidth));
-        observer.observe(view);
-        return () => observer.disconnect();
-    }, [state.view]);
-    return room;
 }
 
 /** Columns of metrics that a reader has not hidden. The chosen one stays: the table is sorted by it. */
 export const notHidden = (metrics: Metric[], chosen: Metric, text: string): Metric[] => metrics.filter((one) => one === chosen || !isHidden(text, one.name));
 
-/** As many metrics as a table has room for beside the panel, which has the others. `name`: pixels for names; `widthOf`: those of a metric. */
-export function useFitting(metrics: Metric[], chosen: Metric, name: number, widthOf: (metric: Metric) => number): Metric[] {
+export interface Columns {
+    all: readonly TableColumn[];
+    shown: readonly TableColumn[];
+    /** Pixels that the table has. */
+    room: number;
+    setRoom: (room: number) => void;
+}
+
+/** The columns of a table, which shows those that it has room for. */
+export function useColumns(all: readonly TableColumn[]): Columns {
     const { state } = useShown();
-    const room = useRoom();
-    return useMemo(() => {
-        if (!state.panel) return metrics;
-        let left = room - name - widthOf(chosen);
-        return metrics.filter((one) => one === chosen || (left -= widthOf(one)) >= 0);
-    }, [metrics, chosen, state.panel, room]);
+    const [room, setRoom] = useState(Infinity);
+    return { all, shown: fitting(all, state.columns, room), room, setRoom };
 }
 
 let pen: CanvasRenderingContext2D | null = null;
@@ -129,8 +126,8 @@ export function Edge({ column }: { column: string }) {
     );
 }
 
-/** A box for each column but that of the chosen metric, which stays. `shown`: how many there are. */
-export function ColumnChoice({ metrics, chosen, shown }: { metrics: Metric[]; chosen: Metric; shown: number }) {
+/** A box for each column but the first. Of the chosen metric, it stays checked. */
+export function ColumnChoice({ of: { all, shown, room } }: { of: Columns }) {
     const { state, go } = useShown();
     const id = useId();
     const button = useRef<HTMLButtonElement>(null);
@@ -141,14 +138,15 @@ export function ColumnChoice({ metrics, chosen, shown }: { metrics: Metric[]; ch
         menu.current!.style.left = `${left}px`;
         menu.current!.style.top = `${bottom}px`;
     };
-    const hidden = metrics.length - shown;
+    const hidden = all.length - shown.length;
+    const isNarrow = all.some((one) => !shown.includes(one) && !isHidden(state.columns, one.key));
     return (
         <>
-            <button ref={button} popovertarget={id} title={hidden > 0 && state.panel ? "Beside the details, there is room for some columns only." : undefined}>columns{hidden > 0 && ` (${hidden} hidden)`}</button>
+            <button ref={button} popovertarget={id} title={isNarrow ? "There is room for some columns only. Check another one to show it." : undefined}>columns{hidden > 0 && ` (${hidden} hidden)`}</button>
             <div ref={menu} id={id} popover="auto" class="menu boxes" role="group" aria-label="columns" onBeforeToggle={place} onKeyDown={(event) => event.stopPropagation()}>
-                {metrics.map((one) => (
-                    <label key={one.name} title={one === chosen ? "The table is sorted by it." : undefined}>
-                        <input type="checkbox" checked={one === chosen || !isHidden(state.columns, one.name)} disabled={one === chosen} onChange={() => go({ columns: toggled(state.columns, one.name) })} /> {one.title}
+                {all.slice(1).map((one) => (
+                    <label key={one.key} title={one.stays ? "The table is sorted by it." : undefined}>
+                        <input type="checkbox" checked={shown.includes(one)} disabled={one.stays} onChange={() => go({ columns: switched(all, state.columns, room, one) })} /> <bdi>{one.title}</bdi>
                     </label>
                 ))}
             </div>

@@ -6,8 +6,8 @@ const MOST = 2;
 
 /** What is missing, above every view: what cannot be read, and what was not recorded. The view Recording has all of it. */
 export function Missing() {
-    const { recording, damage, state, go } = useShown();
-    const all = [...damage, ...recording.about.missing];
+    const { profile, damage, state, go } = useShown();
+    const all = [...damage, ...profile.missing];
     if (all.length === 0) return null;
     return (
         <aside class="missing" aria-label="what is missing">

@@ -1,18 +1,18 @@
 // A long table of which only the rows in sight exist.
 
-import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { Resizing } from "./columns";
+import { Fragment, toChildArray, type ComponentChild, type ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Resizing, type Columns } from "./columns";
 import { useShown } from "./context";
 import { throughDoor } from "./door";
-import { useRows } from "./hooks";
-import { templateOf, withWidth, type TableColumn } from "./model/columns";
+import { useRows, useSize } from "./hooks";
+import { templateOf, withWidth } from "./model/columns";
 
 interface Props<Row> {
     label: string;
-    /** The columns that are shown, whose headings have edges to drag; or their widths, as CSS has them. */
-    columns: readonly TableColumn[] | string;
-    /** The cells of the head. */
+    /** All columns, of which those are shown that have room; or the widths of columns that always have it, as CSS has them. */
+    columns: Columns | string;
+    /** The cells of the head, one for each column. */
     heads: ComponentChildren;
     /** The cells of a row that stays below the head. */
     first?: ComponentChildren;
@@ -47,6 +47,17 @@ export function useOnceByRow<Row extends object>(make: (row: Row) => ComponentCh
     }, inputs);
 }
 
+/** The cells, without fragments around them. */
+const flat = (cells: ComponentChildren): ComponentChild[] =>
+    toChildArray(cells).flatMap((cell) => (typeof cell === "object" && cell.type === Fragment ? flat(cell.props.children as ComponentChildren) : [cell]));
+
+/** The cells of the columns that are shown, and what is more than one for each column. */
+function shownOf(cells: ComponentChildren, { all, shown }: Columns, isHead = false): ComponentChildren {
+    if (all.length === shown.length) return cells;
+    const columns = all.flatMap((one) => Array(isHead ? 1 : (one.parts ?? 1)).fill(one));
+    return flat(cells).filter((_, at) => at >= columns.length || shown.includes(columns[at]));
+}
+
 export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, chosen, choose, pressed, menu, branch, dense, heights, children }: Props<Row>) {
     const scroller = useRef<HTMLDivElement>(null);
     const { items, height, show } = useRows(scroller, rows.length, heights);
@@ -55,9 +66,14 @@ export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, c
     }, [chosen]);
     const { state } = useShown();
     const [dragged, setDragged] = useState<[column: string, width: number] | null>(null);
-    const template = typeof columns === "string" ? columns : templateOf(columns, dragged ? withWidth(state.columns, ...dragged) : state.columns);
+    const { width } = useSize(scroller);
+    const fitted = typeof columns === "string" ? null : columns;
+    useLayoutEffect(() => {
+        if (width > 0) fitted?.setRoom(width);
+    }, [width]);
+    const template = typeof columns === "string" ? columns : templateOf(columns.shown, dragged ? withWidth(state.columns, ...dragged) : state.columns);
     const grid = { gridTemplateColumns: template };
-    const resizing = typeof columns === "string" ? null : { columns, preview: (column: string, width: number | null) => setDragged(width === null ? null : [column, width]) };
+    const resizing = fitted && { columns: fitted.shown, preview: (column: string, width: number | null) => setDragged(width === null ? null : [column, width]) };
     const above = first ? 3 : 2;
     const rightClick = (event: MouseEvent) => {
         const number = (event.target as Element).closest("[aria-rowindex]")?.getAttribute("aria-rowindex");
@@ -68,9 +84,9 @@ export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, c
         <div class={dense ? "table dense" : "table"} role={branch ? "treegrid" : "table"} aria-label={label} aria-rowcount={rows.length + above - 1} ref={scroller} tabIndex={0} onKeyDown={pressed} onContextMenu={rightClick}>
             <div class="sticky" role="rowgroup">
                 <Resizing.Provider value={resizing}>
-                    <div class="row head" role="row" style={grid}>{heads}</div>
+                    <div class="row head" role="row" style={grid}>{fitted ? shownOf(heads, fitted, true) : heads}</div>
                 </Resizing.Provider>
-                {first && <div class="row" role="row" style={grid}>{first}</div>}
+                {first && <div class="row" role="row" style={grid}>{fitted ? shownOf(first, fitted) : first}</div>}
             </div>
             <div role="rowgroup" class="body" style={{ height: `${height}px` }}>
                 {children}
@@ -90,7 +106,7 @@ export function Table<Row>({ label, columns, heads, first, rows, keyOf, cells, c
                             style={{ ...grid, transform: `translateY(${start}px)`, height: `${size}px` }}
                             onClick={choose ? () => choose(row) : throughDoor}
                         >
-                            {cells(row)}
+                            {fitted ? shownOf(cells(row), fitted) : cells(row)}
                         </div>
                     );
                 })}

@@ -71,10 +71,7 @@ export function Cell({ metric, has, most, total, isMain }: { metric: Metric; has
 }
 
 /** The head of a column of a metric that does not sort. */
-export function PlainHead({ name }: { name: string }) {
-    const metric = useShown().recording.metrics.find((one) => one.name === name);
-    return <div role="columnheader">{metric && titleInRows(metric)} <Define name={name} inHead /></div>;
-}
+export const PlainHead = ({ metric }: { metric: Metric }) => <div role="columnheader">{titleInRows(metric)} <Define name={metric.name} inHead /></div>;
 
 /** The head of a column of a metric: a click sorts by it, the question mark says what it means. The keys m and ? do the same. */
 export function Heading({ metric, order, isMain = order !== null, before }: { metric: Metric; order: Order | null; isMain?: boolean; before?: string }) {

@@ -97,7 +97,7 @@ impl Values {
         Values(
             Quantity::ALL
                 .iter()
-                .map(|_| Samples { before: before.clone(), after: after.clone(), single_margin: 0.0 })
+                .map(|_| Samples { before: before.clone(), after: after.clone(), single_margins: [0.0; 2] })
                 .collect(),
         )
     }
@@ -107,9 +107,9 @@ impl Values {
         let of = |quantity: Quantity, runs: &[Run]| runs.iter().map(|run| quantity.of(&run.sums.total)).collect();
         let samples = |quantity: &Quantity| {
             let [before, after] = sides.each_ref().map(|runs| of(*quantity, runs));
-            let errors = sides.iter().filter_map(|runs| runs.first());
-            let errors = errors.map(|run| quantity.error(&run.sums.total, &run.tariff));
-            Samples { before, after, single_margin: errors.fold(0.0, f64::hypot) }
+            let error = |run: &Run| quantity.error(&run.sums.total, &run.tariff);
+            let single_margins = sides.each_ref().map(|runs| runs.first().map_or(0.0, error));
+            Samples { before, after, single_margins }
         };
         Values(Quantity::ALL.iter().map(samples).collect())
     }
@@ -259,7 +259,7 @@ fn change(sides: &Sides, before: Option<Found>, after: Option<Found>) -> Option<
         }
         let errors = found.as_ref().map_or_else(Default::default, |found| found.errors);
         for (samples, error) in values.0.iter_mut().zip(errors) {
-            samples.single_margin = samples.single_margin.hypot(error);
+            samples.single_margins[side] = error;
         }
     }
     let change = |fate, side, shown: Found, row_before| Change {

@@ -92,7 +92,7 @@ struct Shape {
     /// Show the call tree, from the allocations to main
     #[arg(long)]
     callers: bool,
-    /// Show each thread over time: running, in the allocator, waiting for the allocator, off the CPU
+    /// Show each thread over time: running, in calls of the allocator, faulting, waiting in such calls, off the CPU
     #[arg(long, conflicts_with_all = NOT_OVER_TIME)]
     lanes: bool,
     /// Show what each run of a region (memtoll.h) cost, such as a frame: median, 99th percentile, worst

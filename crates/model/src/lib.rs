@@ -243,12 +243,22 @@ impl Recording {
 
     /// The statements about events that are missing, without those about images that do not count.
     pub fn missing_in(&self, counts: impl Fn(usize) -> bool) -> impl Iterator<Item = &String> {
-        let of = |counted: bool| {
+        let [counted, others] = self.statements(counts);
+        self.missing.iter().filter(move |text| counted.missing.contains(text) || !others.missing.contains(text))
+    }
+
+    /// The notes, without those about images that do not count.
+    pub fn notes_in(&self, counts: impl Fn(usize) -> bool) -> impl Iterator<Item = &String> {
+        let [counted, others] = self.statements(counts);
+        self.notes.iter().filter(move |text| counted.notes.contains(text) || !others.notes.contains(text))
+    }
+
+    /// The statements about images that count, and about the others.
+    fn statements(&self, counts: impl Fn(usize) -> bool) -> [own_allocators::Statements; 2] {
+        [true, false].map(|counted| {
             let images = self.images.iter().enumerate().filter(|(index, _)| counts(*index) == counted);
-            own_allocators::statements(images.map(|(_, image)| image)).missing
-        };
-        let (counted, others) = (of(true), of(false));
-        self.missing.iter().filter(move |statement| counted.contains(statement) || !others.contains(statement))
+            own_allocators::statements(images.map(|(_, image)| image))
+        })
     }
 
     /// Whether each program's own calls of its allocator are recorded: else what memory costs it is not known.

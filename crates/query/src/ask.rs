@@ -81,7 +81,7 @@ fn answer<'r>(session: &Session<'r>, query: &Query) -> Result<Answer<'r>, Imposs
         details: None,
         wrappers: None,
         alike: OnceLock::new(),
-        notes: recording.notes.clone(),
+        notes: recording.notes_in(counts).cloned().collect(),
         missing: recording.damage.iter().chain(recording.missing_in(counts)).cloned().collect(),
         basis: Basis {
             recording,

@@ -13,6 +13,7 @@ use memtoll_analysis::diff::{Change, Fate, Noise, Quantity, Run, Sides, Values, 
 use memtoll_analysis::names;
 use memtoll_analysis::sites::GroupBy;
 use memtoll_analysis::stacks::View;
+use memtoll_analysis::titles::Titles;
 use memtoll_model::Recording;
 pub use totals::Total;
 
@@ -127,6 +128,15 @@ impl<'a> Comparison<'a> {
     /// What is known of rows in all recordings.
     pub fn quantities(&self) -> impl Iterator<Item = Quantity> + '_ {
         Quantity::ALL.into_iter().filter(|quantity| quantity.is_known(&self.sides))
+    }
+
+    /// What metrics are called: of rows that are of several processes on either side, peaks are their own.
+    pub fn titles(&self) -> Titles {
+        let all = self.sides.iter().flatten().map(|run| run.sums.titles());
+        all.fold(Titles::default(), |all, of| Titles {
+            are_of_several: all.are_of_several || of.are_of_several,
+            end_early: of.end_early,
+        })
     }
 
     /// The values of rows together.

@@ -89,6 +89,16 @@ pub fn callers_lead(folded: &Folded, sums: &Sums) -> String {
 
 /// The notes, the most important first.
 pub(crate) fn notes(recording: &Recording, sums: &Sums) -> Vec<String> {
+    let mut lines = of_recording(recording, |index| sums.images[index].counts);
+    lines.extend(unseen_faults(recording, sums));
+    lines.extend(fresh_memory::remark(recording, sums));
+    lines.extend(unknown_frees(recording, sums));
+    lines.extend(without_tables::note(recording, sums));
+    lines
+}
+
+/// The notes about the recording, and about allocators of the images that count.
+pub fn of_recording(recording: &Recording, counts: impl Fn(usize) -> bool) -> Vec<String> {
     // First: there may be a note for each of many processes.
     let waited = waited_for_memtoll(recording).map(|waited| {
         format!(
@@ -97,12 +107,8 @@ pub(crate) fn notes(recording: &Recording, sums: &Sums) -> Vec<String> {
              the program less to do"
         )
     });
-    let mut lines: Vec<String> = waited.into_iter().chain(recording.notes.iter().cloned()).collect();
+    let mut lines: Vec<String> = waited.into_iter().chain(recording.notes_in(counts).cloned()).collect();
     lines.extend(lost_records(recording));
-    lines.extend(unseen_faults(recording, sums));
-    lines.extend(fresh_memory::remark(recording, sums));
-    lines.extend(unknown_frees(recording, sums));
-    lines.extend(without_tables::note(recording, sums));
     let late = recording.recorder.late;
     if late > 0 {
         lines.push(format!(

@@ -37,7 +37,7 @@ pub fn render(recording: &Recording, lanes: &Lanes, width: Option<usize>) -> Str
         text += &format::wrapped("note: ", what, width);
     }
     let legend = format!(
-        "{RUNNING} running  {ALLOCATOR} in the allocator  {FAULTING} faulting  {WAITING} waiting in the allocator  \
+        "{RUNNING} running  {ALLOCATOR} in calls  {FAULTING} faulting  {WAITING} waiting in calls  \
          {OFF} off the CPU"
     );
     let scale = format!("each character is {}: ", format::seconds(lanes.found.width / clock.units_per_second));

@@ -18,8 +18,8 @@ pub fn section(recording: &Recording, sums: &Sums, limits: Limits) -> String {
         return String::new();
     }
     let mut text = title("Processes");
-    let live = sums.titles().in_rows(Metric::Live);
-    let columns = ["pid", "allocations", "bytes", "own peak", live, "cost", "CPU time", "exit", "command"];
+    let [peak, live] = [Metric::Peak, Metric::Live].map(|metric| sums.titles().in_rows(metric));
+    let columns = ["pid", "allocations", "bytes", peak, live, "cost", "CPU time", "exit", "command"];
     let mut rows = Table::of_texts(&columns);
     let tariff = Tariff::of(recording);
     let mut images: Vec<_> = sums.counted().collect();

@@ -134,7 +134,7 @@ fn differences_know_that_it_may_be_chance() {
         let (answer, of) = (answer(recording), Quantity::ALL.into_iter().find(|of| of.metric() == metric).unwrap());
         let (sums, tariff) = total(answer);
         let run = || vec![Run { recording, sums: &sums, tariff }];
-        Values::totals(&[run(), run()]).of(of).single_margin
+        Values::totals(&[run(), run()]).of(of).single_margins[0]
     };
     let [counted, sampled] = recordings.each_ref().map(|recording| margin(recording, Metric::Faults));
     assert!(counted == 0.0 && sampled > 0.0, "{counted} {sampled}");

@@ -6,7 +6,7 @@ use crate::draw::Pane;
 use crate::fitted_text::{fit, width, wrapped};
 use crate::keys::{Action, BINDINGS, Step, action};
 use crate::process_choice::Choosing;
-use crate::question::Question;
+use crate::question::{Question, Reply};
 use crate::scrolled_rows::Scroll;
 use crate::state::{GROUPS, State, View};
 use crate::timeline::{self, Band, Picking};
@@ -245,7 +245,13 @@ impl<'r> App<'r> {
             }
             Action::NextMetric | Action::PreviousMetric => {
                 let step = if action == Action::NextMetric { Step::Next } else { Step::Previous };
-                self.state.metric = self.state.metric_beside(&Tariff::of(self.recording), step);
+                let question = self.state.comparison(self.has_before).filter(|_| self.state.view == View::Compare);
+                let compared = match question.and_then(|question| self.answers.get(&question)) {
+                    Some(Ok(Reply::Compared(compared))) => Some(compared),
+                    _ => None,
+                };
+                let shows = |metric| compared.is_none_or(|compared| compared.quantity(metric).is_some());
+                self.state.metric = self.state.metric_beside(&Tariff::of(self.recording), step, shows);
             }
             Action::Search => self.mode = Mode::Search(self.state.search.clone()),
             Action::SelectTime => {

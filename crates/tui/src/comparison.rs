@@ -3,6 +3,7 @@
 use memtoll_analysis::diff::{Change, Quantity, Values};
 use memtoll_analysis::metric::Metric;
 use memtoll_analysis::sites::GroupBy;
+use memtoll_analysis::titles::Titles;
 use memtoll_query::comparison::{Answers, Comparison, Side};
 use memtoll_query::{Impossible, Query, Session};
 use memtoll_text::visible;
@@ -29,6 +30,7 @@ pub struct Compared {
     /// Why that is so.
     pub why_elsewhere: &'static str,
     pub whole: Values,
+    pub titles: Titles,
     known: Vec<Quantity>,
 }
 
@@ -43,11 +45,12 @@ impl Compared {
         let row = |(change, name): (&Change, String)| Row { name: visible(&name), values: change.values.clone() };
         let rows = changes().zip(names).map(row).collect();
         let known = comparison.quantities().collect();
+        let titles = comparison.titles();
         let why_elsewhere = match comparison.is_filtered {
             true => "call stacks that do not match, and peaks of processes at different times",
             false => "processes reach their peaks at different times",
         };
-        Ok(Compared { rows, elsewhere: comparison.elsewhere, why_elsewhere, whole: comparison.whole, known })
+        Ok(Compared { rows, elsewhere: comparison.elsewhere, why_elsewhere, whole: comparison.whole, titles, known })
     }
 
     /// The metric, if it is compared and known on both sides.

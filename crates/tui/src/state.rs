@@ -109,8 +109,8 @@ impl Default for State {
 }
 
 impl State {
-    /// The metric after this one, or before it, of those that the recording knows.
-    pub fn metric_beside(&self, tariff: &Tariff, step: Step) -> Metric {
+    /// The metric after this one, or before it, of those that the recording knows and the view `shows`.
+    pub fn metric_beside(&self, tariff: &Tariff, step: Step, shows: impl Fn(Metric) -> bool) -> Metric {
         let known: Vec<Metric> = {
             // Call trees and flame graphs have no means.
             let added = Metric::shown_in(Place::Viewer).filter(|metric| metric.adds_up());
@@ -118,11 +118,11 @@ impl State {
         }
         .collect();
         let at = known.iter().position(|metric| *metric == self.metric).unwrap_or(0);
-        let next = match step {
-            Step::Previous => at + known.len() - 1,
-            Step::Next => at + 1,
-        };
-        known.get(next % known.len().max(1)).copied().unwrap_or(self.metric)
+        let mut others = (1..=known.len()).map(|by| match step {
+            Step::Previous => known[(at + known.len() - by) % known.len()],
+            Step::Next => known[(at + by) % known.len()],
+        });
+        others.find(|metric| shows(*metric)).unwrap_or(self.metric)
     }
 
     /// The end of the stacks at which trees begin.

@@ -168,12 +168,48 @@ fn a_selection_changes_the_numbers_and_back_is_undo() {
 #[test]
 fn two_recordings_and_two_spans_are_compared() {
     let (before, after) = (open("tiny.memtoll"), open("costs.memtoll"));
-    is_screen("compare", &Seen::compared(Some(&before), &after, (100, 24)).keys("0mmmmmmm").text());
+    is_screen("compare", &Seen::compared(Some(&before), &after, (100, 24)).keys("0m").text());
     let one = Seen::new(&after, (80, 24)).keys("0");
     assert!(one.text().contains("Select a span of time (t), press b"), "{}", one.text());
     assert!(one.keys("b").text().contains("Select a span of time first"));
     let spans = "t>>>>>>>>>>>>>>>\n>>>>>>>>>>\nb\u{1b}0";
-    is_screen("compare-spans", &Seen::new(&after, (80, 24)).keys(spans).keys("mmmmmmm").text());
+    is_screen("compare-spans", &Seen::new(&after, (80, 24)).keys(spans).keys("m").text());
+}
+
+/// Whichever metric `m` comes to, Compare shows it.
+#[test]
+fn the_next_metric_is_one_that_is_compared() {
+    let (before, after) = (open("tiny.memtoll"), open("costs.memtoll"));
+    let mut seen = Seen::compared(Some(&before), &after, (100, 24)).keys("2mM0");
+    for key in "mmmmmmmmMMMMMM".chars() {
+        seen = seen.keys(&key.to_string());
+        assert!(!seen.text().contains("does not show"), "{}", seen.text());
+    }
+}
+
+/// Of several processes, rows have the peaks of each, as in Lines; costs have no rest.
+#[test]
+fn processes_are_compared_by_their_own_peaks() {
+    let recording = open("forks.memtoll");
+    let compared = |keys: &str| Seen::compared(Some(&recording), &recording, (100, 24)).keys(keys).text();
+    assert!(compared("0mmm").contains("own peaks by lines"), "{}", compared("0mmm"));
+    let costs = compared("0");
+    assert!(costs.contains("cost by lines") && !costs.contains("different times"), "{costs}");
+}
+
+/// What a line costs has as many digits beside another recording as alone.
+#[test]
+fn a_side_is_known_as_well_as_alone() {
+    let after = open("costs.memtoll");
+    let cost = |shown: String, column: usize| {
+        let line = shown.lines().find(|line| line.contains("small_blocks")).map(str::to_owned);
+        let numbers = line.unwrap_or_else(|| panic!("{shown}"));
+        numbers.split("  ").filter(|text| !text.is_empty()).nth(column).unwrap().trim().to_owned()
+    };
+    let alone = cost(Seen::new(&after, (100, 24)).keys("2").text(), 0);
+    for side in [0, 1] {
+        assert_eq!(cost(Seen::compared(Some(&after), &after, (100, 24)).keys("0").text(), side), alone);
+    }
 }
 
 /// Blocks of a run that memtoll did not see to its end may have been freed later.

@@ -9,6 +9,7 @@ use memtoll_analysis::tariff::Tariff;
 use memtoll_analysis::thread_filter::{command, process_id, program, thread_name};
 use memtoll_model::{Image, Recording};
 use memtoll_query::Session;
+use memtoll_query::notes;
 use memtoll_query::run_details::answering;
 use memtoll_text::format;
 use memtoll_text::shell;
@@ -112,7 +113,7 @@ fn about(recording: &Recording) -> About {
         threads: threads.take(MOST).map(thread).collect(),
         thread_count: images().flat_map(|image| &image.threads).filter(|thread| thread.runs()).count(),
         damage: Vec::new(),
-        missing: recording.missing.clone(),
-        notes: recording.notes.clone(),
+        missing: recording.missing_in(|_| false).cloned().collect(),
+        notes: notes::of_recording(recording, |_| false),
     }
 }

@@ -23,7 +23,9 @@ impl Recordings<'_> {
         let sites = self.sites(&sums, &rows, most);
         let labels = sites.shown.iter().map(|&index| rows[index].label.clone()).collect();
         let members = sites.shown.iter().map(|&index| self.member(rows[index].of)).collect();
-        let mut pack = Pack::new(&GroupsPack { labels, members, site_others: sites.others, damage: sums.damage });
+        let titles = metrics::titles(sums.titles());
+        let mut pack =
+            Pack::new(&GroupsPack { labels, members, site_others: sites.others, damage: sums.damage, titles });
         metrics::write(&mut pack, "groups", &sites.values);
         Ok(pack)
     }

@@ -43,6 +43,8 @@ impl Recordings<'_> {
             findings: in_page.map(|(_, findings)| findings.clone()),
             wrappers: of.wrappers.clone(),
             damage: of.sums.damage.clone(),
+            missing: of.missing.clone(),
+            notes: of.notes.clone(),
             types: columns.types,
             site_others: sites.others,
             texts: columns.texts,

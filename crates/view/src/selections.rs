@@ -10,7 +10,7 @@ use memtoll_analysis::stacks::View as StackView;
 use memtoll_analysis::sums::Sums;
 use memtoll_model::reading;
 use memtoll_query::findings::Finding;
-use memtoll_query::{Query, Shown, View};
+use memtoll_query::{Query, Shown, View, notes};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -26,6 +26,10 @@ pub(crate) struct Selected {
     /// The call stacks that match the filter together; `None`: there is no filter.
     pub(crate) matching: Option<Priced>,
     pub(crate) wrappers: Option<Wrappers>,
+    /// What was not recorded of it.
+    pub(crate) missing: Vec<String>,
+    /// Without the one about wrappers, which have it.
+    pub(crate) notes: Vec<String>,
     /// What is worth saying of it, in JSON, if it was looked for, which may read events.
     findings: OnceLock<Value>,
 }
@@ -39,7 +43,11 @@ impl Selected {
         let sums = answer.basis.sums.ok_or(NoAnswer::Lacks("sums"))?;
         let wrappers = open.wrappers(query, &sums);
         let matching = answer.basis.view.selects().then(|| together(&table.rest));
-        Ok(Selected { sums, view: answer.basis.view, rows: table.rest, matching, wrappers, findings: OnceLock::new() })
+        let missing = open.recording().missing_in(|index| sums.images[index].counts).cloned().collect();
+        let folded = answer.wrappers.map(|folded| notes::folded(&folded, &sums));
+        let notes = answer.notes.into_iter().filter(|note| folded.as_ref() != Some(note)).collect();
+        let (view, rows) = (answer.basis.view, table.rest);
+        Ok(Selected { sums, view, rows, matching, wrappers, missing, notes, findings: OnceLock::new() })
     }
 
     /// What is worth saying of it, in JSON.

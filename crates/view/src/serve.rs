@@ -165,8 +165,9 @@ const NO_QUESTION: i32 = 10;
 fn done_behind_others<T: Send>(nice: i32, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
-            // SAFETY: a system call without memory. 0 is the calling thread.
-            let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+            // SAFETY: system calls without memory. 0 is the calling thread. One of root that is further behind would come forward.
+            let _ =
+                unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice.max(libc::getpriority(libc::PRIO_PROCESS, 0))) };
             work()
         });
         other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

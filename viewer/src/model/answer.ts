@@ -124,6 +124,9 @@ export interface Profile {
     memory: Memory;
     /** Null: there are none. */
     wrappers: Wrappers | null;
+    /** What was not recorded of it, and what its reader must know. */
+    missing: string[];
+    notes: string[];
     frames: Frame[];
     sites: Site[];
     siteNumbers: Numbers;
@@ -213,14 +216,14 @@ export function sitesOf(pack: With<SiteColumn, Pick<ProfilePack["head"], "types"
 }
 
 export function profileOf(pack: Pack<ProfilePack>, metrics: Metric[]): Profile {
-    const { totals, balance, memory, wrappers, texts } = pack.head;
+    const { totals, balance, memory, wrappers, missing, notes, texts } = pack.head;
     const frames = framesOf(pack, texts, "");
     const treeOf = (): CallTree => {
         const [parent, frame, others] = pack.all("tree.parent", "tree.frame", "tree.others");
         return { parent, frame, others, numbers: numbersOf(pack, "tree", metrics) };
     };
     const sites = sitesOf(pack, frames);
-    return { totals, balance, memory, wrappers, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), tree: pack.has("tree.parent") ? treeOf() : null };
+    return { totals, balance, memory, wrappers, missing, notes, frames, sites, siteNumbers: numbersOf(pack, "sites", metrics), tree: pack.has("tree.parent") ? treeOf() : null };
 }
 
 /** A number of a row; `null`: not known, or a mean of nothing. */

@@ -40,7 +40,7 @@ const OTHERS: Record<string, Definition> = {
     threads: {
         title: "threads over time",
         text: [
-            "A lane shows of each interval how much of it the thread spends in calls of the allocator, in page faults, waiting in the allocator, and off the CPU; the rest is the program's own work, and the recorder's.",
+            "A lane shows of each interval how much of it the thread spends in calls of the allocator (by the clock, with the mappings that they make), in page faults, waiting in the allocator, and off the CPU; the rest is the program's own work, and the recorder's.",
             "Calls are those that the thread makes, by the clock. The metric “allocator” is measured otherwise, and charges what frees take to the lines and threads that allocated.",
             "Page faults are as long as faults of their kind are on average in this recording, wherever the thread is.",
             "Beside it stand the sums: how long the thread is there, and how long it does each of these.",

@@ -119,7 +119,7 @@ export interface GlobalOfResident {
 }
 
 export interface GroupsPack {
-    head: { labels: string[]; members: Member[]; site_others: number; damage: string[]; };
+    head: { labels: string[]; members: Member[]; site_others: number; damage: string[]; titles: Record<string, Titles>; };
     column: never;
     family: "groups";
 }
@@ -248,7 +248,7 @@ export interface ProcessOfRun {
 }
 
 export interface ProfilePack {
-    head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[] | null; wrappers: Wrappers | null; damage: string[]; types: string[]; site_others: number; texts: string[]; };
+    head: { totals: Totals; balance: Balance; memory: Memory; findings: Finding[] | null; wrappers: Wrappers | null; damage: string[]; missing: string[]; notes: string[]; types: string[]; site_others: number; texts: string[]; };
     column: "sites.frame" | "sites.kind" | "sites.inlined" | "sites.inlined_frames" | "sites.element" | "sites.elements" | "frames.id" | "frames.function" | "frames.full" | "frames.qualified" | "frames.parameters" | "frames.file" | "frames.line" | "frames.module" | "frames.module_name" | "frames.unique_module" | "frames.shared" | "frames.shared_source" | "frames.without_tables" | "tree.parent" | "tree.frame" | "tree.others";
     family: "sites" | "tree";
 }

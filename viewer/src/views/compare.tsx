@@ -1,8 +1,9 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { ColumnChoice, Edge, useColumns } from "../columns";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { titleInRows, type Metric } from "../model/answer";
-import { naming } from "../model/columns";
+import { namingColumn, plainColumn } from "../model/columns";
 import { timeAt } from "../model/time_axis";
 import { exact, share, signedEstimate } from "../model/format";
 import { sideInWords, type Comparison, type Side } from "../model/comparison";
@@ -59,6 +60,14 @@ export function Compare() {
         return sorted(shown, order!, (row) => Math.abs(by(row.at, main)));
     }, [found, main, state.search, isAll, state.order]);
 
+    const hasMargin = (one: Metric) => !!found && [found.total, ...found.changes.map((row) => row.at)].some((at) => found.margin(one, at) > 0);
+    const hasMargins = !!found && found.metrics.some(hasMargin);
+    const differences = main ? [main, ...found!.metrics.filter((one) => one !== main)] : [];
+    const fitted = useColumns([
+        namingColumn("call site", hasMargins ? 240 : 340),
+        ...["before", "after"].map((side) => plainColumn(side, 84)),
+        ...differences.map((one) => ({ ...plainColumn(`Δ ${one.title}`, hasMargin(one) ? 176 : 124, one.name), stays: one === main })),
+    ]);
     useEffect(() => {
         if (!found || isGraph) return;
         return setCopy(() => ({
@@ -76,8 +85,6 @@ export function Compare() {
     if (!found || !main) return <Pending of={asked}>Adding up what changed …</Pending>;
     const end = recording.timeline.end_ns;
     const [before_, after_] = found.files ?? [base ? spanOf(base, end) : "", spanOf(state, end)];
-    const hasMargin = (one: Metric) => [found.total, ...found.changes.map((row) => row.at)].some((at) => found.margin(one, at) > 0);
-    const hasMargins = found.metrics.some(hasMargin);
     const choices = (
         <>
             <div class="switch" role="group" aria-label="as">
@@ -107,8 +114,6 @@ export function Compare() {
     );
     const curves = source.asks && <ComparedCurves base={recording.compares ? null : base} selection={selection} />;
     if (isGraph) return <div class="fill">{curves}<Difference metric={main}>{choices}{said}</Difference></div>;
-    const others = found.metrics.filter((one) => one !== main);
-    const widthOf = (one: Metric) => `minmax(${hasMargin(one) ? 176 : 124}px, 1fr)`;
     const cells = (at: number) => (
         <>
             {(["before", "after"] as const).map((side) => (
@@ -116,7 +121,7 @@ export function Compare() {
                     <span class="text">{sided(side, at)}</span>
                 </div>
             ))}
-            {[main, ...others].map((one) => (
+            {differences.map((one) => (
                 <div key={one.name} role="cell" class={by(at, one) === 0 ? "number zero" : "number"} title={spelledOut(found, one, at)}>
                     <span class="text">{differenceOf(found, one, at)}</span>
                 </div>
@@ -133,17 +138,18 @@ export function Compare() {
                     <input type="checkbox" checked={isAll} onChange={(event) => go({ small: event.currentTarget.checked })} />
                     small changes
                 </label>
+                <ColumnChoice of={fitted} />
                 {said}
             </div>
             <Table
                 label={`call sites, ${order?.isUp ? "smallest" : "largest"} change of ${main.title} first`}
-                columns={`${naming(hasMargins ? 240 : 340)} minmax(84px, 1fr) minmax(84px, 1fr) ${[main, ...others].map(widthOf).join(" ")}`}
+                columns={fitted}
                 heads={
                     <>
-                        <div role="columnheader">call site</div>
+                        <div role="columnheader">call site<Edge column="name" /></div>
                         <div role="columnheader" title={main.help}>before <Define name={main.name} inHead /></div>
                         <div role="columnheader" title={main.help}>after</div>
-                        {[main, ...others].map((one) => (
+                        {differences.map((one) => (
                             <Heading key={one.name} metric={one} order={one === main ? order : null} before="Δ " />
                         ))}
                     </>

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { ColumnChoice, columnFor, Edge, leastOf, NAME, nameColumn, notHidden, useFitting } from "../columns";
+import { ColumnChoice, columnFor, Edge, nameColumn, notHidden, useColumns } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
@@ -30,8 +30,8 @@ export function Functions() {
     const found = loaded.value;
     const main = metric.over ? recording.metrics.find((one) => one.name === metric.over)! : metric;
     const metrics = useMemo(() => [metric, ...shownIn(recording.metrics, "tree").filter((one) => one !== metric && totalOf(profile.totals, one))], [metric, recording, profile]);
-    const wanted = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
-    const columns = useFitting(wanted, metric, NAME, (one) => PARTS.length * leastOf(one, false, PARTS.length));
+    const columns = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
+    const fitted = useColumns([nameColumn("function"), ...metrics.map((one) => columnFor(one, one === metric, PARTS.length))]);
     const order = orderOf(state.order, PARTS, "total");
     const valueIn = (row: FunctionRow, of: Metric, part: Part) => (found ? valueOf(found.numbers[part], of, row.at) : null);
     const rows = useMemo(() => {
@@ -48,8 +48,8 @@ export function Functions() {
     }, [rows, columns, state.through]);
     const most = useMemo(() => {
         const largest = (one: Metric) => rows.reduce((most, row) => Math.max(most, valueIn(row, one, "total") ?? 0), 0);
-        return new Map(columns.map((one) => [one, largest(one)]));
-    }, [rows, columns]);
+        return new Map(metrics.map((one) => [one, largest(one)]));
+    }, [rows, metrics]);
     const row = rows[chosen];
     // Of a function that allocates itself, the line that has most of the metric leads.
     const inHand = row?.frame && { ...row.frame, line: valueIn(row, metric, "self") ? 0 : row.frame.line };
@@ -60,7 +60,7 @@ export function Functions() {
                 <MetricChoice />
                 <LiveChoice />
                 {rows[chosen] && <LinesChoice />}
-                <ColumnChoice metrics={metrics} chosen={metric} shown={columns.length} />
+                <ColumnChoice of={fitted} />
                 <Search />
                 <FrameButtons frame={inHand} />
                 <SharesOf metric={metric} />
@@ -74,11 +74,11 @@ export function Functions() {
                 <Table
                     label={`functions, ${order.isUp ? "smallest" : "largest"} ${metric.title} ${order.column} first`}
                     dense
-                    columns={[nameColumn("function"), ...columns.map((one) => columnFor(one, false, PARTS.length))]}
+                    columns={fitted}
                     heads={
                         <>
                             <div role="columnheader">function<Edge column="name" /></div>
-                            {columns.map((one) => (
+                            {metrics.map((one) => (
                                 <div key={one.name} role="columnheader" aria-colspan={2} class="pair" title={one.help}>
                                     <Door to={{ metric: one.name }} tabIndex={-1}>{titleInRows(one)}</Door>
                                     <Define name={one.name} inHead />
@@ -90,7 +90,7 @@ export function Functions() {
                     first={
                         <>
                             <div role="cell" />
-                            {columns.flatMap((one) => PARTS.map((part) => (
+                            {metrics.flatMap((one) => PARTS.map((part) => (
                                 <SortHead key={`${one.name} ${part}`} column={part} order={one === metric ? order : null} metric={one} help={HELP[part]}>{part}</SortHead>
                             )))}
                         </>
@@ -105,7 +105,7 @@ export function Functions() {
                             <div role="cell" class="what">
                                 {row.frame ? <Door to={{ through: row === rows[chosen] ? "" : oneFunction(row.frame) }}><Name frame={{ ...row.frame, line: 0 }} /></Door> : <span class="soft">{nameOf(row)}</span>}
                             </div>
-                            {columns.flatMap((one) => PARTS.map((part) => (
+                            {metrics.flatMap((one) => PARTS.map((part) => (
                                 <Cell key={`${one.name} ${part}`} metric={one} has={(of) => valueIn(row, of, part)} most={most.get(one)!} total={wholeOf(profile, one)?.value ?? null} isMain={false} />
                             )))}
                         </>

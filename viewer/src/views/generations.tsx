@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { ColumnChoice, useColumns } from "../columns";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { generationsOf, type Generation, type Survivors } from "../model/generations";
@@ -9,7 +10,7 @@ import { Define, Empty, GroupChoice, Name, Pending, Search } from "../widgets";
 import { Door } from "../door";
 import { toSite } from "../model/ways";
 import { Table } from "../table";
-import { naming } from "../model/columns";
+import { namingColumn, plainColumn } from "../model/columns";
 import { groupOf } from "../model/site_groups";
 
 const sum = (values: number[]) => values.reduce((sum, value) => sum + value, 0);
@@ -43,6 +44,7 @@ export function GenerationsView() {
             rows: rows.map((row) => [row.name, group === "line" ? row.site.type : "", sum(valuesOf(row)), ...valuesOf(row)]),
         }));
     }, [found, rows]);
+    const fitted = useColumns([namingColumn(group, 260), plainColumn("live", 96), ...(found?.all ?? []).map((one, index) => plainColumn(titleOf(one, selection.from), 80, `generation-${index}`))]);
     if (!source.asks) return <Empty>This page does not hold when live blocks were acquired. Open the recording with memtoll view to see it.</Empty>;
     if (!found) return <Pending of={loaded}>Reading all events …</Pending>;
     const most = rows.reduce((most, row) => Math.max(most, ...valuesOf(row)), 0);
@@ -57,6 +59,7 @@ export function GenerationsView() {
                 <GroupChoice groups={["line", "function", "module", "type"]} group={group} />
                 <label class="choice"><input type="checkbox" checked={isBlocks} onChange={(event) => go({ blocks: event.currentTarget.checked })} /> blocks</label>
                 <Search />
+                <ColumnChoice of={fitted} />
                 <span class="soft">{isMarked ? "Each column begins with a mark." : "Each column is a tenth of the time; with marks, each would begin with one."}</span>
             </div>
             {rows.length === 0 ? (
@@ -64,7 +67,7 @@ export function GenerationsView() {
             ) : (
                 <Table
                     label="live blocks by generation"
-                    columns={`${naming(260)} minmax(96px, 1fr) repeat(${found.all.length}, minmax(80px, 1fr))`}
+                    columns={fitted}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

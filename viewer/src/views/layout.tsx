@@ -11,7 +11,7 @@ import { naming } from "../model/columns";
 
 /** How the members of a type lie in memory, times its live objects. */
 export function LayoutView() {
-    const { source, state, go, setCopy } = useShown();
+    const { source, recording, state, go, setCopy } = useShown();
     const selection = selectionOf(state);
     const loaded = useLoaded(JSON.stringify([selection, state.type]), (signal) => source.layout(selection, state.type, signal));
     const pack = loaded.value;
@@ -67,7 +67,7 @@ export function LayoutView() {
                         heads={
                             <>
                                 <div role="columnheader">type</div>
-                                {["peak", "live"].map((name) => <PlainHead key={name} name={name} />)}
+                                {recording.metrics.filter(({ name }) => ["peak", "live"].includes(name)).map((one) => <PlainHead key={one.name} metric={one} />)}
                             </>
                         }
                         rows={types}

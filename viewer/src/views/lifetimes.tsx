@@ -1,8 +1,10 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { ColumnChoice, nameColumn, pixelsOf, useColumns } from "../columns";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import { valueOf } from "../model/answer";
 import { cellFrom, countIn, lifetimeText, lowest, sizeText } from "../model/size_lifetime";
+import { plainColumn } from "../model/columns";
 import { toSizes } from "../model/sizes";
 import { blocks, bytes, count, counted, exact, isolated, number, percent, shortCount, time } from "../model/format";
 import { siteKey, siteName } from "../model/names";
@@ -79,11 +81,13 @@ export function Lifetimes() {
     useEffect(() => {
         return setCopy(() => ({ heads: ["line", "type", ...copied], rows: all ? listed.map((site) => [siteName(site), site.type, ...numbers(site.index)]) : [] }));
     }, [listed, all]);
+    const fitted = useColumns([nameColumn("line"), ...(cell ? [plainColumn(IN_CELL[0], 150)] : []), ...HEADS.map(([head]) => plainColumn(head, 82 + pixelsOf("--edges")))]);
     if (!all) return <Pending of={loaded}>Adding up sizes and lifetimes …</Pending>;
     return (
         <div class="fill">
             <div class="tools">
                 <Search />
+                <ColumnChoice of={fitted} />
                 <span class="soft">
                     {chosen ? `Histograms of ${isolated(siteName(chosen))}: click it again for all lines.` : `Histograms of ${counted(shown.length, "line")}: click one for its own.`} Values are at most 3.1 % off.
                 </span>
@@ -109,7 +113,7 @@ export function Lifetimes() {
                     <Table
                         label="how lines use memory"
                         dense
-                        columns={`minmax(190px, 12fr) ${cell ? "minmax(150px, 1fr) " : ""}repeat(${HEADS.length}, minmax(calc(82px + var(--edges)), 1fr))`}
+                        columns={fitted}
                         heads={
                             <>
                                 <div role="columnheader">line</div>

@@ -1,5 +1,5 @@
 import { useEffect, useMemo } from "preact/hooks";
-import { ColumnChoice, columnFor, Edge, leastOf, NAME, nameColumn, notHidden, useFitting } from "../columns";
+import { ColumnChoice, columnFor, Edge, nameColumn, notHidden, useColumns } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { FrameButtons, useInHand } from "../frame_in_hand";
@@ -82,8 +82,8 @@ export function Lines() {
         const filled = shown.filter((one) => !isEmpty(one));
         return [filled.includes(metric) ? filled : [metric, ...filled], shown.filter(isEmpty)] as const;
     }, [recording, metric, profile]);
-    const wanted = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
-    const columns = useFitting(wanted, metric, NAME, (one) => leastOf(one, one === metric));
+    const columns = useMemo(() => notHidden(metrics, metric, state.columns), [metrics, metric, state.columns]);
+    const fitted = useColumns([nameColumn(group), ...metrics.map((one) => columnFor(one, one === metric))]);
     const all = useMemo(() => {
         if (!ASKED.includes(group)) return rowsOf(profile, group);
         return pack ? askedRows(pack, recording.metrics) : [];
@@ -96,14 +96,14 @@ export function Lines() {
         const shown = state.zeros ? found : found.filter((row) => value(row) !== 0 || row.focus === state.focus);
         return [sorted(shown, order, value), found.filter((row) => value(row) === 0).length] as const;
     }, [all, state.search, state.zeros, state.focus, state.order, metric]);
-    const most = useMemo(() => new Map(columns.map((one) => [one.name, rows.reduce((most, row) => Math.max(most, valueOf(row.numbers, one, row.at) ?? 0), 0)])), [rows, columns]);
-    const wholes = useMemo(() => new Map(columns.map((one) => [one.name, wholeOf(profile, one)?.value ?? null])), [columns, profile]);
+    const most = useMemo(() => new Map(metrics.map((one) => [one.name, rows.reduce((most, row) => Math.max(most, valueOf(row.numbers, one, row.at) ?? 0), 0)])), [rows, metrics]);
+    const wholes = useMemo(() => new Map(metrics.map((one) => [one.name, wholeOf(profile, one)?.value ?? null])), [metrics, profile]);
     const cells = useOnceByRow(
         (row: Row) =>
-            columns.map((one) => (
+            metrics.map((one) => (
                 <Cell key={one.name} metric={one} has={(of) => valueOf(row.numbers, of, row.at)} most={most.get(one.name) ?? 0} total={wholes.get(one.name) ?? null} isMain={false} />
             )),
-        [columns, most, wholes],
+        [metrics, most, wholes],
     );
     const chosen = state.focus === "" ? -1 : rows.findIndex((row) => row.focus === state.focus);
 
@@ -132,7 +132,7 @@ export function Lines() {
                 <MetricChoice />
                 <LiveChoice />
                 <GroupChoice groups={groups} group={group} />
-                <ColumnChoice metrics={metrics} chosen={metric} shown={columns.length} />
+                <ColumnChoice of={fitted} />
                 <Search />
                 <FrameButtons frame={rows[chosen]?.frame} />
                 <SharesOf metric={metric} />
@@ -146,11 +146,11 @@ export function Lines() {
                 <Table
                     label={`${group}s, ${order.isUp ? "smallest" : "largest"} ${metric.title} first`}
                     dense
-                    columns={[nameColumn(group), ...columns.map((one) => columnFor(one, one === metric))]}
+                    columns={fitted}
                     heads={
                         <>
                             <div role="columnheader">{group}<Edge column="name" /></div>
-                            {columns.map((one) => (
+                            {metrics.map((one) => (
                                 <Heading key={one.name} metric={one} order={one === metric ? order : null} />
                             ))}
                         </>

@@ -1,9 +1,10 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { ColumnChoice, useColumns } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
-import { numbersOf, valueOf } from "../model/answer";
-import { naming } from "../model/columns";
+import { numbersOf, titled, titleInRows, valueOf } from "../model/answer";
+import { namingColumn, plainColumn } from "../model/columns";
 import { count, counted, exact, number, time, type Unit } from "../model/format";
 import { withoutFolders } from "../model/names";
 import { processTree } from "../model/process_tree";
@@ -41,6 +42,16 @@ export function Processes() {
         return processTree(processes).filter(({ of }) => !matches || matches(null, `${of.id} ${of.command}`));
     }, [processes, state.search]);
     const end = recording.timeline.end_ns;
+    // As all processes have them, whichever is selected.
+    const metrics = titled(recording.metrics, asked.value?.head.titles ?? {});
+    const memoryOf = (name: string) => metrics.find((one) => one.name === name)!;
+    const fitted = useColumns([
+        namingColumn("process", 300),
+        ...["began at", "ended at", "ran for"].map((title) => plainColumn(title, 90)),
+        plainColumn("exit", 110),
+        plainColumn("threads", 70),
+        ...shown.map((name) => plainColumn(titleInRows(memoryOf(name)), 100, name)),
+    ]);
     useEffect(() => {
         return setCopy(() => ({
             heads: ["pid", "parent", "command", { title: "began", unit: "ns" }, { title: "ended", unit: "ns" }, "exit", ...shown.map((title) => ({ title, unit: unitOf(title) }))],
@@ -51,6 +62,7 @@ export function Processes() {
         <div class="fill">
             <div class="tools">
                 <Search />
+                <ColumnChoice of={fitted} />
                 <span class="soft">
                     {counted(process_count, "process")}, each below the one that started it{processes.length < process_count && `; the first ${count(processes.length)}`}.{source.asks && " A row selects its process."}
                 </span>
@@ -61,7 +73,7 @@ export function Processes() {
             ) : (
                 <Table
                     label="processes"
-                    columns={`${naming(300)} minmax(90px, 1fr) minmax(90px, 1fr) minmax(90px, 1fr) minmax(110px, 1fr) minmax(70px, 1fr) ${shown.map(() => "minmax(100px, 1fr)").join(" ")}`}
+                    columns={fitted}
                     heads={
                         <>
                             <div role="columnheader">process</div>
@@ -70,7 +82,7 @@ export function Processes() {
                             <div role="columnheader">ran for</div>
                             <div role="columnheader">exit</div>
                             <div role="columnheader">threads</div>
-                            {shown.map((name) => <PlainHead key={name} name={name} />)}
+                            {shown.map((name) => <PlainHead key={name} metric={memoryOf(name)} />)}
                         </>
                     }
                     rows={rows}

@@ -1,7 +1,9 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { ColumnChoice, useColumns } from "../columns";
 import { useShown } from "../context";
 import { Door } from "../door";
 import { useLoaded } from "../hooks";
+import { namingColumn, plainColumn } from "../model/columns";
 import { activityOf, overBudget, type Span } from "../model/activity";
 import { count, counted, exact, time } from "../model/format";
 import { orderOf, sorted } from "../model/order";
@@ -39,6 +41,7 @@ export function Regions() {
     useEffect(() => {
         return setCopy(() => ({ heads: ["region", { title: "begins", unit: "ns" }, { title: "takes", unit: "ns" }], rows: runs.map((run) => [run.name, run.from, run.to - run.from]) }));
     }, [runs]);
+    const fitted = useColumns([namingColumn("region", 200), ...SPREADS.map(([column, title]) => plainColumn(title, 110, column))]);
     if (!found) return <Pending of={loaded}>Reading regions …</Pending>;
     if (found.regionCount === 0) return <Empty>No thread set a region here. memtoll_region_begin and memtoll_region_end of memtoll.h do.</Empty>;
     const longest = (name: string) => found.runs.filter((run) => run.name === name).reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
@@ -52,12 +55,13 @@ export function Regions() {
                     {budget > 0 && `, ${overBudget(found, budget)} the budget of ${time(budget)}`}
                 </span>
                 <Search />
+                <ColumnChoice of={fitted} />
                 <span class="soft">A row selects its span of time{left > 0 && `; the ${count(found.runs.length)} longest runs are listed`}.{(state.from !== null || state.to !== null) && " All are listed, whatever span is selected."}</span>
             </div>
             <div class="few" style={{ "--rows": Math.min(6, spreads.length) }}>
                 <Table
                     label="regions"
-                    columns={`minmax(200px, 5fr) repeat(${SPREADS.length}, minmax(110px, 1fr))`}
+                    columns={fitted}
                     heads={
                         <>
                             <div role="columnheader">region</div>

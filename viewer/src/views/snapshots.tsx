@@ -1,8 +1,9 @@
 import { useEffect, useMemo } from "preact/hooks";
+import { ColumnChoice, useColumns } from "../columns";
 import { useShown } from "../context";
 import { useLoaded } from "../hooks";
 import type { Profile, Site } from "../model/answer";
-import { naming } from "../model/columns";
+import { namingColumn, plainColumn } from "../model/columns";
 import { bytes, exact, number, signed, time } from "../model/format";
 import { fateOf, generationsOf } from "../model/generations";
 import { GROUPS, groupKey, groupName, groupOf } from "../model/site_groups";
@@ -123,6 +124,14 @@ function Instants() {
             rows: rows.map((row) => [row.name, row.site.type, row.before, row.after, row.after - row.before, ...(tells ? FATES.map((name) => fate(row)?.[name] ?? null) : []), row.blocksBefore, row.blocksAfter]),
         }));
     }, [rows, fates]);
+    const fitted = useColumns([
+        namingColumn(group, 260),
+        ...[`at ${time(first)}`, `at ${time(second)}`].map((title, index) => plainColumn(title, 100, ["before", "after"][index])),
+        plainColumn("difference", 110),
+        ...(tells ? FATES.map((name) => plainColumn(name, 90)) : []),
+        plainColumn("blocks", 90),
+        plainColumn("difference of blocks", 90),
+    ]);
     const cell = (value: number, largest: number, text: string, title: string) => (
         <div role="cell" class={value === 0 ? "number zero" : "number"} title={title}>
             <span class={`bar ${value < 0 ? "less" : ""}`} style={{ width: `${largest > 0 ? (Math.abs(value) / largest) * 100 : 0}%` }} />
@@ -146,6 +155,7 @@ function Instants() {
                 </label>
                 <GroupChoice groups={GROUPS} group={group} />
                 <Search />
+                <ColumnChoice of={fitted} />
                 {first === 0 && <span class="soft">Drag over the time line: its two ends are the two instants.</span>}
                 {isOfSeveral && <span class="soft">Blocks of a process that has ended are gone.</span>}
             </div>
@@ -156,7 +166,7 @@ function Instants() {
             ) : (
                 <Table
                     label="live blocks at two instants"
-                    columns={`${naming(260)} minmax(100px, 1fr) minmax(100px, 1fr) minmax(110px, 1fr)${tells ? " repeat(3, minmax(90px, 1fr))" : ""} minmax(90px, 1fr) minmax(90px, 1fr)`}
+                    columns={fitted}
                     heads={
                         <>
                             <div role="columnheader">{group}</div>

@@ -18,7 +18,7 @@ import { Table } from "../table";
 
 /** Parts of a lane, and the names of their colors. */
 const KINDS = [
-    ["allocator", "in calls of the allocator"],
+    ["allocator", "in calls"],
     ["faulting", "faulting"],
     ["waiting", "waiting"],
     ["off", "off the CPU"],
@@ -174,7 +174,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
         <div class="fill">
             <div class="tools">
                 {KINDS.map(([name, title]) => (
-                    <span key={name} class="legend">
+                    <span key={name} class="legend" title={name === "allocator" ? "In malloc, free and the like, by the clock, with mappings that they make" : undefined}>
                         <span class={`key ${name}`} /> {title}
                     </span>
                 ))}
@@ -197,7 +197,7 @@ function Lanes({ pack, sums }: { pack: Pack<LanesPack>; sums: Map<string, Sum> }
                     <>
                         <SortHead column="thread" order={order} isLeft>thread</SortHead>
                         <SortHead column="alive" order={order} help="From the thread's first call of the allocator to its end. What it did before is in the sums of its process.">there</SortHead>
-                        <SortHead column="allocator" order={order} help="The allocator's own work, as Lines have it. Lanes show the time in its calls, as far as it has room beside the rest.">allocator</SortHead>
+                        <SortHead column="allocator" order={order} help="The allocator's own work, as Lines have it: without mappings. Lanes show the time in its calls by the clock, mappings included, as far as it has room beside the rest.">allocator</SortHead>
                         <SortHead column="faulting" order={order} help="Page faults of all kinds, also those that no line pays for, each with what one takes on this machine.">faulting</SortHead>
                         <SortHead column="waiting" order={order} help="Inside calls of the allocator, for a thread that is in it.">waiting</SortHead>
                         <SortHead column="off" order={order} help="Without the CPU for other reasons: for the disk, for input, or because other programs have it.">off CPU</SortHead>

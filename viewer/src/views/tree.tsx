@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
-import { useFitting } from "../columns";
+import { ColumnChoice, Edge, notHidden, useColumns } from "../columns";
 import { useShown, useTree } from "../context";
 import { columnOf, shownIn, type Frame, type Metric } from "../model/answer";
-import { naming } from "../model/columns";
+import { namingColumn, plainColumn } from "../model/columns";
 import { counted } from "../model/format";
 import { FrameButtons, useInHand } from "../frame_in_hand";
 import { fileName, labelOf, partsOfFunction } from "../model/names";
@@ -130,7 +130,8 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
     const root = useMemo(() => loaded.value && (state.byLine ? loaded.value : byFunction(loaded.value)), [loaded.value, state.byLine]);
     // What no call path has needs no room.
     const filled = useMemo(() => wanted.filter((one) => one === main || root?.valueOf(one) !== 0), [wanted, root]);
-    const columns = useFitting(filled, main, NAME, (one) => (one === main ? MAIN : OTHER));
+    const fitted = useColumns([namingColumn(title, NAME), ...filled.map((one) => ({ ...plainColumn(one.title, one === main ? MAIN : OTHER, one.name), stays: one === main }))]);
+    const columns = useMemo(() => notHidden(filled, main, state.columns), [filled, main, state.columns]);
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     const [heaviest, setHeaviest] = useState<Set<string>>(() => new Set());
     const matches = useMemo(() => matcher(state.search), [state.search]);
@@ -224,6 +225,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
         <>
             <div class="tools">
                 {tools?.(search, root.children()[0]?.frame ?? null)}
+                {tools && <ColumnChoice of={fitted} />}
                 <button onClick={() => void openHeaviest()} title="Open the heaviest path (h)">heaviest path</button>
                 <FrameButtons frame={frame} />
             </div>
@@ -232,11 +234,11 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
             ) : (
                 <Table
                     label={`call tree of ${main.title}${by && ` by ${by}`}${through && `: ${title}`}`}
-                    columns={`${naming(NAME)} minmax(${MAIN}px, 1fr) repeat(${columns.length - 1}, minmax(${OTHER}px, 1fr))`}
+                    columns={fitted}
                     heads={
                         <>
-                            <div role="columnheader">{by && `${by}, `}{title}</div>
-                            {columns.map((one) => (
+                            <div role="columnheader">{by && `${by}, `}{title}<Edge column="name" /></div>
+                            {filled.map((one) => (
                                 <Heading key={one.name} metric={one} order={null} isMain={one === main} />
                             ))}
                         </>
@@ -260,8 +262,8 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
                                     <span class="soft">{labelOf(item)}</span>
                                 )}
                             </div>
-                            {columns.map((one, column) => (
-                                <Cell key={one.name} metric={one} has={(of) => item.valueOf(of)} most={whole(one)} total={whole(one)} isMain={column === 0} />
+                            {filled.map((one) => (
+                                <Cell key={one.name} metric={one} has={(of) => item.valueOf(of)} most={whole(one)} total={whole(one)} isMain={one === main} />
                             ))}
                         </>
                     )}

@@ -43,6 +43,23 @@ for (const [view, parts] of [["lines", 1], ["functions", 2]])
         assert.deepEqual(problems, []);
     });
 
+test("a column without room comes back by the columns' menu", async (t) => {
+    const { page, problems } = await viewed(t, "together", "", { viewport: { width: 800, height: 800 } });
+    for (const [view, title] of [["lines", "own peaks"], ["tree", "own peaks"], ["compare&base=-", "Δ own peaks"], ["processes", "allocations"]]) {
+        await show(page, `view=${view}&metric=cost`);
+        await page.locator("main .row.head").waitFor();
+        const has = async () => (await headsOf(page)).includes(title);
+        await becomes(has, false);
+        await page.getByRole("button", { name: /^columns \(\d+ hidden\)$/ }).click();
+        const box = page.getByRole("group", { name: "columns" }).getByRole("checkbox", { name: title.replace("own peaks", "peak"), exact: true });
+        assert.ok(!(await box.isChecked()), view);
+        await box.check();
+        await becomes(has, true);
+        assert.equal(await page.evaluate(() => document.querySelector("main .table").scrollWidth - document.querySelector("main .table").clientWidth), 0, view);
+    }
+    assert.deepEqual(problems, []);
+});
+
 test("the edge of a column is dragged, moved by keys, and let go", async (t) => {
     const { page, problems } = await viewed(t, "phases", "view=lines&metric=bytes");
     await page.locator("main .body .row").first().waitFor();

@@ -242,6 +242,7 @@ const MAKERS = {
     git: () => record("git", "git", "--no-pager", "-C", join(import.meta.dirname, "../../.."), "log", "--stat", "-n", "20", "--format=%h"),
     python: () => record("python", "python3", "-c", "import json; rows = [{'id': i, 'name': f'user{i}'} for i in range(20000)]; print(len(json.dumps(json.loads(json.dumps(rows)))))"),
     "short-lived": shortLived,
+    "freed-by-child": freedByChild,
     "short-command": shortCommand,
     spike,
     "right-to-left": rightToLeft,
@@ -488,6 +489,22 @@ int main(void) {
 }
 `;
     return record("short-lived", compile("short-lived", source, "short-lived.c", "-g"));
+}
+
+/** A child that frees 100 blocks of its parent, which only a note about it says. */
+function freedByChild() {
+    const source = `#include <stdlib.h>
+#include <unistd.h>
+#include <sys/wait.h>
+static void *kept[100];
+int main(void) {
+    for (int i = 0; i < 100; i++) kept[i] = malloc(1000);
+    if (fork() == 0) { for (int i = 0; i < 100; i++) free(kept[i]); free(malloc(77)); _exit(0); }
+    wait(0);
+    return 0;
+}
+`;
+    return record("freed-by-child", compile("freed-by-child", source, "freed-by-child.c", "-g"));
 }
 
 /** Memory that comes and goes at once, as a rule between two looks of memtoll's; recorded until that is so. */

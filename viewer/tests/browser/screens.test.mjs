@@ -62,6 +62,39 @@ test("on a narrow screen, what changed stands beside the names", async (t) => {
     }
 });
 
+for (const name of ["together", "marked", "resized"])
+    test(`${name}: nothing is wider than its container, at 800 pixels and beside the panel`, async (t) => {
+        const { page, problems } = await viewed(t, name);
+        const { seconds } = report(recordings[name]);
+        const [quarter, half] = [4, 2].map((part) => Math.round((seconds * 1e9) / part));
+        const listed = await page.locator('nav[aria-label="views"] a').evaluateAll((all) => all.map((one) => new URLSearchParams(one.hash.slice(1)).get("view") ?? "overview"));
+        const parts = { lines: ["&group=process"], tree: ["&reversed=true", "&by=module"], flame: ["&inOrder=true"], snapshots: [`&from=${quarter}&to=${half}`, "&map=line", "&map=generations"], compare: [`&from=${half}&base=-${quarter}`, `&from=${half}&base=-${quarter}&graph=true`] };
+        const views = listed.flatMap((view) => ["", ...(parts[view] ?? [])].map((part) => view + part));
+        assert.ok(views.length > 18, `${views}`);
+        for (const [width, panel] of [[800, ""], [1280, "&panel=true"]]) {
+            await page.setViewportSize({ width, height: 800 });
+            for (const view of views) {
+                await show(page, `view=${view}${panel}`);
+                await page.waitForFunction(() => !/(Adding up|Reading) .*…/.test(document.querySelector("main").innerText));
+                const wide = () => page.evaluate(() => {
+                    // Code is as long as its lines.
+                    const isWide = (one) => one.scrollWidth > one.clientWidth && one.clientWidth > 0 && getComputedStyle(one).overflowX !== "visible" && getComputedStyle(one).textOverflow !== "ellipsis" && !one.closest(".around, .source, .menu, .unseen");
+                    return [document.documentElement, ...document.querySelectorAll("main, main *")].filter((one) => isWide(one)).map((one) => `${one.tagName}.${one.className} ${one.scrollWidth} of ${one.clientWidth}`).join("; ");
+                });
+                for (let tries = 0; tries < 20 && (await wide()) !== ""; tries++) await page.waitForTimeout(50);
+                assert.equal(await wide(), "", `${view} at ${width}`);
+            }
+        }
+        assert.deepEqual(problems, []);
+    });
+
+test("the heat map of sizes and lifetimes has the width of a wide screen", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=lifetimes", { viewport: { width: 3840, height: 1200 } });
+    const right = (selector) => page.locator(selector).last().evaluate((one) => one.getBoundingClientRect().right);
+    assert.ok((await right("main")) - (await right(".heat-cell")) < 24);
+    assert.deepEqual(problems, []);
+});
+
 test("in the header nothing lies over something else, and a choice can be read", async (t) => {
     const { page, problems } = await viewed(t, "together");
     for (const width of WIDTHS) {

@@ -241,3 +241,45 @@ test("at 200 % on a screen of 1280 pixels, no page scrolls sideways", async () =
     await close();
     server.stop();
 });
+
+test("notes are of the selected process, or say that they are of the whole recording", async (t) => {
+    const { page, problems } = await viewed(t, "freed-by-child");
+    const [parent, child] = report(recordings["freed-by-child"], "--list", "processes").processes;
+    const freed = "100 frees in forked processes of blocks from before the fork";
+    const lists = () => page.locator("main .notes").evaluate((main) => {
+        const heads = [...main.querySelectorAll("h2")].filter((head) => head.textContent.startsWith("Notes"));
+        return Object.fromEntries(heads.map((head) => [head.textContent, head.nextElementSibling.innerText]));
+    });
+    for (const [selection, list] of [["", "Notes"], [`&process=${child.pid}`, "Notes on the selection"], [`&process=${parent.pid}`, ""]]) {
+        await show(page, `view=notes${selection}`);
+        const all = await lists();
+        assert.deepEqual(Object.keys(all).filter((title) => all[title].includes(freed)), list === "" ? [] : [list], selection);
+        if (selection !== "") assert.equal(all.Notes, undefined);
+    }
+    assert.deepEqual(problems, []);
+});
+
+test("Processes has all of them under one heading, whichever is selected, as the report has it", async (t) => {
+    const { page, problems } = await viewed(t, "freed-by-child");
+    const file = recordings["freed-by-child"];
+    const [{ pid }] = report(file, "--list", "processes").processes;
+    for (const selection of ["", `&process=${pid}`]) {
+        await show(page, `view=processes${selection}`);
+        await page.locator("main .number.unknown .text", { hasText: "…" }).waitFor({ state: "detached" });
+        const heads = await page.locator('main .row.head [role="columnheader"]').allInnerTexts();
+        assert.ok(heads.some((head) => head.startsWith("own peaks")), `${selection}: ${heads}`);
+    }
+    for (const options of [[], ["--group", "process"]]) assert.match(run(MEMTOLL, "report", "--no-debuginfod", file, ...options), /own peaks  live at end/);
+    assert.deepEqual(problems, []);
+});
+
+test("time in calls, by the clock, has one name here and in the terminal, which is not that of the allocator's own work", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=threads");
+    await page.locator("main .legend", { hasText: /^ *in calls$/ }).waitFor();
+    assert.ok((await page.locator('main .row.head [role="columnheader"]').allInnerTexts()).includes("allocator"));
+    const text = run(MEMTOLL, "report", "--no-debuginfod", recordings.phases, "--lanes");
+    assert.match(text, /▒ in calls {2}/);
+    assert.match(text, /running {2}in calls faulting/);
+    assert.ok(!text.includes("in the allocator"), text.split("\n")[0]);
+    assert.deepEqual(problems, []);
+});

@@ -9,8 +9,8 @@ pub struct Samples {
     /// Before the change, one a run.
     pub before: Vec<f64>,
     pub after: Vec<f64>,
-    /// Half of the interval in which the difference of single runs lies, by what is known of each: 0 of what is counted.
-    pub single_margin: f64,
+    /// Half of the interval in which the value of a single run lies, before and after: 0 of what is counted.
+    pub single_margins: [f64; 2],
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -29,8 +29,7 @@ impl Samples {
     /// A single run a side; `None`: it has nothing there.
     pub fn of_single(sides: [Option<Estimate>; 2]) -> Samples {
         let [before, after] = sides.map(|of| vec![of.map_or(0.0, |of| of.value)]);
-        let single_margin = sides.iter().flatten().map(Estimate::margin).fold(0.0, f64::hypot);
-        Samples { before, after, single_margin }
+        Samples { before, after, single_margins: sides.map(|of| of.map_or(0.0, |of| of.margin())) }
     }
 
     /// The means, before and after. Means add up: those of all call sites to that of the whole.
@@ -56,8 +55,9 @@ impl Samples {
     pub fn margin(&self, confidence: f64) -> Option<f64> {
         let variances = variance_of_mean(&self.before).zip(variance_of_mean(&self.after));
         let Some((before, after)) = variances else {
-            let is_any = self.difference().abs() >= 0.5 && self.single_margin > 0.0;
-            return is_any.then_some(self.single_margin);
+            let [before, after] = self.single_margins;
+            let margin = before.hypot(after);
+            return (self.difference().abs() >= 0.5 && margin > 0.0).then_some(margin);
         };
         let variance = before + after;
         if variance <= 0.0 {
@@ -68,6 +68,17 @@ impl Samples {
         Some(student_t::errors(freedom, confidence)? * variance.sqrt())
     }
 
+    /// Half of the interval in which each side lies with this confidence.
+    pub fn margins(&self, confidence: f64) -> [f64; 2] {
+        let margin = |values: &[f64], single: f64| {
+            let spread = variance_of_mean(values).map(f64::sqrt);
+            let of = |spread: f64| Some(student_t::errors((values.len() - 1) as f64, confidence)? * spread);
+            spread.and_then(of).unwrap_or(single)
+        };
+        let [before, after] = self.single_margins;
+        [margin(&self.before, before), margin(&self.after, after)]
+    }
+
     /// Adds others, run by run, times a factor.
     pub fn add(&mut self, other: &Samples, factor: f64) {
         let add = |own: &mut [f64], other: &[f64]| {
@@ -75,7 +86,9 @@ impl Samples {
         };
         add(&mut self.before, &other.before);
         add(&mut self.after, &other.after);
-        self.single_margin = self.single_margin.hypot(factor * other.single_margin);
+        for (own, other) in self.single_margins.iter_mut().zip(other.single_margins) {
+            *own = own.hypot(factor * other);
+        }
     }
 }
 
@@ -84,7 +97,7 @@ mod tests {
     use super::*;
 
     fn samples(before: &[f64], after: &[f64]) -> Samples {
-        Samples { before: before.to_vec(), after: after.to_vec(), single_margin: 0.0 }
+        Samples { before: before.to_vec(), after: after.to_vec(), single_margins: [0.0; 2] }
     }
 
     /// Alike in number and variance, two sides of three have four degrees of freedom, of which tables say 2.7764.
@@ -109,11 +122,20 @@ mod tests {
     }
 
     #[test]
+    fn each_side_errs_on_its_own() {
+        let of = |value, by| Some(Estimate::exact(value).give_or_take(by));
+        assert_eq!(Samples::of_single([of(10.0, 3.0), of(20.0, 4.0)]).margins(0.95), [3.0, 4.0]);
+        let [before, after] = samples(&[1.0, 2.0, 3.0], &[4.0, 4.0]).margins(0.95);
+        // Two degrees of freedom.
+        assert!((before - 4.3027 / 3.0f64.sqrt()).abs() < 1e-3 && after == 0.0, "{before} {after}");
+    }
+
+    #[test]
     fn one_run_knows_no_noise() {
         assert_eq!(samples(&[1.0], &[2.0, 3.0]).margin(0.95), None);
         assert_eq!(samples(&[1.0, 1.0], &[2.0, 2.0]).margin(0.95), Some(0.0));
-        let mut times = Samples { single_margin: 3.0, ..samples(&[1.0], &[2.0]) };
-        times.add(&Samples { single_margin: 4.0, ..times.clone() }, 1.0);
+        let mut times = Samples { single_margins: [3.0, 0.0], ..samples(&[1.0], &[2.0]) };
+        times.add(&Samples { single_margins: [0.0, 4.0], ..times.clone() }, 1.0);
         assert_eq!((times.difference(), times.margin(0.95)), (2.0, Some(5.0)));
         times.add(&times.clone(), -1.0);
         assert_eq!((times.difference(), times.margin(0.95)), (0.0, None), "nothing is left of it");

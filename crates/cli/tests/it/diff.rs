@@ -17,6 +17,13 @@ fn a_difference_says_what_is_compared_and_what_is_unknown() {
 }
 
 #[test]
+fn rows_of_several_processes_have_their_own_peaks() {
+    let heads = |before, after| text(&["diff", before, after]).contains("own peaks");
+    assert!(heads("forks.memtoll", "costs.memtoll") && heads("costs.memtoll", "forks.memtoll"));
+    assert!(!heads("tiny.memtoll", "costs.memtoll"));
+}
+
+#[test]
 fn a_difference_names_call_sites_as_the_report_does() {
     let flat = text(&["report", "costs.memtoll", "--flat"]) + &text(&["report", "costs.memtoll", "--metric", "cost"]);
     let changes = json(&["diff", "forks.memtoll", "costs.memtoll"])["changes"].clone();

@@ -63,13 +63,9 @@ impl Total {
     pub fn both(&self) -> Option<Samples> {
         let [before, after] = self.samples.each_ref().map(Option::as_ref);
         let (before, after) = (before?, after?);
-        let errors = [before, after].into_iter().filter_map(|side| side.first());
+        let single_margins = [before, after].map(|side| side.first().map_or(0.0, Estimate::margin));
         let values = |side: &[Estimate]| side.iter().map(|of| of.value).collect();
-        Some(Samples {
-            before: values(before),
-            after: values(after),
-            single_margin: errors.map(Estimate::margin).fold(0.0, f64::hypot),
-        })
+        Some(Samples { before: values(before), after: values(after), single_margins })
     }
 
     /// The mean of a side.

@@ -60,7 +60,7 @@ fn percent(samples: &Samples) -> String {
 
 /// The headings of the rows' columns.
 pub(super) fn headings(of: &Comparison) -> Vec<&'static str> {
-    of.quantities().map(|quantity| quantity.metric().about().title).collect()
+    of.quantities().map(|quantity| of.titles().in_rows(quantity.metric())).collect()
 }
 
 /// The rows, and what is left: all of them add up to the last one.
@@ -103,8 +103,9 @@ mod tests {
 
     #[test]
     fn shares_of_changes_have_the_digits_that_are_known() {
-        let of =
-            |after: f64, single_margin| percent(&Samples { before: vec![40.6e6], after: vec![after], single_margin });
+        let of = |after: f64, margin| {
+            percent(&Samples { before: vec![40.6e6], after: vec![after], single_margins: [margin, 0.0] })
+        };
         assert_eq!(of(19.2e6, 0.0), "-52.7 %");
         assert_eq!(of(19.2e6, 14e6), "-50 %");
         assert_eq!(of(60e6, 2e6), "+48 %");

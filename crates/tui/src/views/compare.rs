@@ -50,7 +50,11 @@ impl CompareView {
         rows.retain(|(row, numbers)| !numbers.is_nothing() && (!searches || shown.finds(&row.name)));
         rows.sort_by(|(_, a), (_, b)| b.change.value.abs().total_cmp(&a.change.value.abs()));
         let thing = GROUPS[shown.state.compared_group()].1;
-        headings(&mut pane, ["before", "after"], &format!("{} by {thing}", about.title));
+        headings(
+            &mut pane,
+            ["before", "after"],
+            &format!("{} by {thing}", compared.titles.in_rows(shown.state.metric)),
+        );
         // The last lines are what is elsewhere, and the whole.
         let height = pane.height().saturating_sub(3);
         let top = self.cursor.window(rows.len(), height);
@@ -101,7 +105,12 @@ fn spans(shown: &Shown) -> String {
 
 fn numbers(values: &Values, quantity: Quantity) -> BeforeAfter {
     let samples = values.of(quantity);
-    let [before, after] = samples.means();
+    let [means, margins] = [samples.means(), samples.margins(CONFIDENCE)];
+    // What differs by rounding only is nothing.
+    let side = |side: usize| match means[side].abs() < 0.5 {
+        true => Estimate::default(),
+        false => Estimate::exact(means[side]).give_or_take(margins[side]),
+    };
     let change = Estimate::exact(samples.difference()).give_or_take(samples.margin(CONFIDENCE).unwrap_or(0.0));
-    BeforeAfter { before: before.into(), after: after.into(), change }
+    BeforeAfter { before: side(0), after: side(1), change }
 }

@@ -44,8 +44,9 @@ sent! {
         thread_count: usize,
         /// What cannot be read, because the file is damaged or was cut off.
         damage: Vec<String>,
-        /// What was not recorded.
+        /// What was not recorded, whatever is selected.
         missing: Vec<String>,
+        /// Those that are about the whole recording.
         notes: Vec<String>,
     }
 
@@ -217,6 +218,10 @@ sent! {
         findings: Option<Value> as "Finding[] | null",
         wrappers: Option<Wrappers>,
         damage: Vec<String>,
+        /// What was not recorded of the selected processes, and the recording's.
+        missing: Vec<String>,
+        /// Those about the selection, and about the recording.
+        notes: Vec<String>,
         types: Vec<String>,
         /// How many call sites the last one stands for; 0: it is one.
         site_others: usize,
@@ -287,6 +292,8 @@ sent! {
         members: Vec<Member>,
         site_others: usize,
         damage: Vec<String>,
+        /// What metrics are called here, where that is not their title.
+        titles: BTreeMap<String, Titles>,
     }
 
     /// A process image, by its place among all, or a thread of it; `None`: neither.
