@@ -69,9 +69,13 @@ impl<'a> Recordings<'a> {
             let name = quantity.metric().about().name;
             let rest = [&others, &comparison.elsewhere, &comparison.whole];
             let all = || shown.iter().map(|change| &change.values).chain(rest);
-            for (side, place) in [("before", 0), ("after", 1)] {
+            for (place, [side, margin]) in
+                [["before", "before.margin"], ["after", "after.margin"]].into_iter().enumerate()
+            {
                 let column: Vec<f64> = all().map(|values| values.of(quantity).means()[place]).collect();
                 pack.member(side, name, &column);
+                let column: Vec<f64> = all().map(|values| values.of(quantity).margins(CONFIDENCE)[place]).collect();
+                pack.member(margin, name, &column);
             }
             let margin = |values: &Values| values.of(quantity).margin(CONFIDENCE).unwrap_or(f64::NAN);
             pack.member("margin", name, &all().map(margin).collect::<Vec<f64>>());

@@ -67,7 +67,7 @@ packs! {
     AdvicePack {};
     BlocksPack { "blocks": BlockColumns, "sites": MapSiteColumns, "frames": FrameColumns, };
     ChangedTreesPack { "tree": ChangedTreeColumns, "before.frames": FrameColumns, "after.frames": FrameColumns, };
-    ChangesPack { "compare": ChangeColumns, } ["before", "after", "margin"];
+    ChangesPack { "compare": ChangeColumns, } ["before", "after", "before.margin", "after.margin", "margin"];
     FindingsPack {};
     FunctionsPack { "functions": FunctionColumns, "frames": FrameColumns, } ["own", "total"];
     GenerationsPack { "sites": SiteColumns, "frames": FrameColumns, } ["bytes", "blocks"];

@@ -1,7 +1,7 @@
 // What changed, by call site: as a server says it, or of two selections of a page.
 
 import { totalOf, valueOf, type Frame, type Metric, type Profile } from "./answer";
-import { Errors, marginBetween } from "./errors";
+import { Errors, marginBetween, marginOf } from "./errors";
 import { counted, inRow } from "./format";
 import { frameName, siteName } from "./names";
 import type { Pack } from "./pack";
@@ -28,6 +28,8 @@ export interface Comparison {
     /** Index of the values of all. */
     total: number;
     value: (side: Side, metric: Metric, at: number) => number;
+    /** Half of the 95 % interval of a side; 0 of what is counted. */
+    sideMargin: (side: Side, metric: Metric, at: number) => number;
     /** Half of the 95 % interval of a difference; 0 of what is counted, and where it is not known. */
     margin: (metric: Metric, at: number) => number;
 }
@@ -54,14 +56,15 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[], isPart = fa
         return { frame, name: frame ? frameName(frame) : row.function, type: row.kind ?? "", fate: row.fate, exceeds: exceeds[at] === 1, at };
     });
     const value = (side: Side, metric: Metric, at: number) => pack.member(side, metric.name)[at] || 0;
+    const sideMargin = (side: Side, metric: Metric, at: number) => pack.member(`${side}.margin`, metric.name)[at] || 0;
     // NaN: not known, or counted.
     const margin = (metric: Metric, at: number) => pack.member("margin", metric.name)[at] || 0;
     // Behind the rows: those without a row, what is in no row, and all.
     const rest = [together(counted(others, "other call site"), rows.length), inNoRow(rows.length + 1, isPart)];
-    return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, margin }, rest);
+    return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, sideMargin, margin }, rest);
 }
 
-/** What there was before, or is after: known as well as the difference, or better. */
+/** What there was before, or is after, of which the margin is known at most. */
 export function sideInWords(value: number, margin: number, unit: Metric["unit"]): string {
     const by = value === 0 ? 0 : margin;
     return inRow({ value, low: value - by, high: value + by }, unit);
@@ -80,10 +83,17 @@ export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Co
         return at === total - 1 ? whole(side, metric) - inRows.get(metric)![side] : (valueOf(profiles[side].siteNumbers, metric, at) ?? 0);
     };
     const errors = { before: new Errors(before.totals, all), after: new Errors(after.totals, all) };
+    const estimated = (side: Side, metric: Metric, at: number) => {
+        if (at === total - 1) return null;
+        return at === total ? errors[side].ofAll(metric.name) : errors[side].of(metric, (one) => value(side, one, at));
+    };
+    const sideMargin = (side: Side, metric: Metric, at: number) => {
+        const estimate = estimated(side, metric, at);
+        return estimate ? marginOf(estimate) : 0;
+    };
     const margin = (metric: Metric, at: number) => {
-        if (at === total - 1) return 0;
-        const [one, other] = (["before", "after"] as const).map((side) => (at === total ? errors[side].ofAll(metric.name) : errors[side].of(metric, (one) => value(side, one, at))));
-        return one && other ? marginBetween(one, other) : 0;
+        const [before, after] = [estimated("before", metric, at), estimated("after", metric, at)];
+        return before && after ? marginBetween(before, after) : 0;
     };
     const exceeds = (at: number) =>
         metrics.some((one) => {
@@ -101,7 +111,7 @@ export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Co
             const fate = !isThere("before", at) ? "new" : isThere("after", at) ? "changed" : "gone";
             return { frame: site.frame, name: siteName(site), type: site.type, fate, exceeds: exceeds(at), at };
         });
-    return withRest({ files: null, metrics, changes, total, value, margin }, [inNoRow(total - 1, false)]);
+    return withRest({ files: null, metrics, changes, total, value, sideMargin, margin }, [inNoRow(total - 1, false)]);
 }
 
 function sumOf(profile: Profile, metric: Metric): number {

@@ -37,7 +37,7 @@ export function together(parts: (Estimated | null)[]): Estimated {
 }
 
 /** How far a number is off, at most. */
-const marginOf = ({ value, low, high }: Estimated): number => Math.max(value - low, high - value);
+export const marginOf = ({ value, low, high }: Estimated): number => Math.max(value - low, high - value);
 
 /** How far a difference is off; crates/analysis/src/diff/samples.rs has the same. */
 export const marginBetween = (before: Estimated, after: Estimated): number => (Math.abs(after.value - before.value) < 0.5 ? 0 : Math.hypot(marginOf(before), marginOf(after)));

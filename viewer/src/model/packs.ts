@@ -83,7 +83,7 @@ export interface ChangedTreesPack {
 export interface ChangesPack {
     head: { rows: ChangedRow[]; others: number; files: [string, string] | null; };
     column: "compare.exceeds";
-    family: "before" | "after" | "margin";
+    family: "before" | "after" | "before.margin" | "after.margin" | "margin";
 }
 
 export interface Estimated {

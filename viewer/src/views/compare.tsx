@@ -102,7 +102,7 @@ export function Compare() {
             </label>
         </>
     );
-    const sided = (side: Side, at: number) => sideInWords(found.value(side, main, at), found.margin(main, at), main.unit);
+    const sided = (side: Side, at: number) => sideInWords(found.value(side, main, at), found.sideMargin(side, main, at), main.unit);
     const [size, margin, whole] = [Math.abs(by(found.total, main)), found.margin(main, found.total), found.value("before", main, found.total)];
     const said = (
         <span class="soft">

@@ -72,6 +72,20 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
     server.stop();
 });
 
+test("a side has the digits that it has alone, whatever is known of the difference", async () => {
+    const server = await start(recordings.phases, recordings.phases);
+    const { page, problems, close } = await open(server.url);
+    const row = page.locator('main [role="row"]', { has: page.locator(".function", { hasText: /^late$/ }) });
+    await show(page, "view=lines&metric=cost");
+    const alone = await row.first().locator(".number .text").first().innerText();
+    await show(page, "view=compare&metric=cost&small=true");
+    const sides = row.first().locator(".number .text");
+    assert.deepEqual([await sides.nth(0).innerText(), await sides.nth(1).innerText()], [alone, alone]);
+    assert.deepEqual(problems, []);
+    await close();
+    server.stop();
+});
+
 test("several recordings a side have the intervals that memtoll diff says", async () => {
     const { phases, "phases-after": changed } = recordings;
     const files = ["--before", phases, changed, "--after", changed, changed];
