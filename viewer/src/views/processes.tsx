@@ -47,10 +47,11 @@ export function Processes() {
     const memoryOf = (name: string) => metrics.find((one) => one.name === name)!;
     const fitted = useColumns([
         namingColumn("process", 300),
-        ...["began at", "ended at", "ran for"].map((title) => plainColumn(title, 90)),
-        plainColumn("exit", 110),
-        plainColumn("threads", 70),
         ...shown.map((name) => plainColumn(titleInRows(memoryOf(name)), 100, name)),
+        plainColumn("ran for", 90),
+        plainColumn("exit", 110),
+        ...["began at", "ended at"].map((title) => plainColumn(title, 90)),
+        plainColumn("threads", 70),
     ]);
     useEffect(() => {
         return setCopy(() => ({
@@ -77,12 +78,12 @@ export function Processes() {
                     heads={
                         <>
                             <div role="columnheader">process</div>
-                            <div role="columnheader">began at</div>
-                            <div role="columnheader">ended at</div>
+                            {shown.map((name) => <PlainHead key={name} metric={memoryOf(name)} />)}
                             <div role="columnheader">ran for</div>
                             <div role="columnheader">exit</div>
+                            <div role="columnheader">began at</div>
+                            <div role="columnheader">ended at</div>
                             <div role="columnheader">threads</div>
-                            {shown.map((name) => <PlainHead key={name} metric={memoryOf(name)} />)}
                         </>
                     }
                     rows={rows}
@@ -94,12 +95,6 @@ export function Processes() {
                             <div role="gridcell" class="what" style={{ paddingLeft: `${12 + Math.min(depth, 40) * 14}px` }}>
                                 <Door to={toMember(of.id, null)} title={of.command}><span class="soft">{of.id}</span> <bdi class="code">{withoutFolders(of.command)}</bdi></Door>
                             </div>
-                            {[of.began_ns, of.ended_ns].map((ns, index) => (
-                                <div key={index} role="gridcell" class={ns === null ? "number unknown" : "number"} title={ns === null ? "not known" : exact(ns, "ns")}><span class="text">{ns === null ? "–" : timeAt(ns, end / 1000)}</span></div>
-                            ))}
-                            <div role="gridcell" class={of.ended_ns === null ? "number unknown" : "number"}><span class="text">{of.ended_ns === null ? "–" : time(of.ended_ns - of.began_ns)}</span></div>
-                            <div role="gridcell" class={of.exit === "" ? "number unknown" : of.exit === "exit code 0" ? "number zero" : "number"}><span class="text">{of.exit || "–"}</span></div>
-                            <div role="gridcell" class="number"><span class="text">{count(of.threads)}</span></div>
                             {shown.map((name) => {
                                 const value = memory?.(name, at) ?? null;
                                 const unit = unitOf(name);
@@ -110,6 +105,12 @@ export function Processes() {
                                     </div>
                                 );
                             })}
+                            <div role="gridcell" class={of.ended_ns === null ? "number unknown" : "number"}><span class="text">{of.ended_ns === null ? "–" : time(of.ended_ns - of.began_ns)}</span></div>
+                            <div role="gridcell" class={of.exit === "" ? "number unknown" : of.exit === "exit code 0" ? "number zero" : "number"}><span class="text">{of.exit || "–"}</span></div>
+                            {[of.began_ns, of.ended_ns].map((ns, index) => (
+                                <div key={index} role="gridcell" class={ns === null ? "number unknown" : "number"} title={ns === null ? "not known" : exact(ns, "ns")}><span class="text">{ns === null ? "–" : timeAt(ns, end / 1000)}</span></div>
+                            ))}
+                            <div role="gridcell" class="number"><span class="text">{count(of.threads)}</span></div>
                         </>
                     )}
                 />

@@ -45,7 +45,7 @@ for (const [view, parts] of [["lines", 1], ["functions", 2]])
 
 test("a column without room comes back by the columns' menu", async (t) => {
     const { page, problems } = await viewed(t, "together", "", { viewport: { width: 800, height: 800 } });
-    for (const [view, title] of [["lines", "own peaks"], ["tree", "own peaks"], ["compare&base=-", "Δ own peaks"], ["processes", "allocations"]]) {
+    for (const [view, title] of [["lines", "own peaks"], ["tree", "own peaks"], ["compare&base=-", "Δ own peaks"], ["processes", "threads"]]) {
         await show(page, `view=${view}&metric=cost`);
         await page.locator("main .row.head").waitFor();
         const has = async () => (await headsOf(page)).includes(title);
