@@ -5,9 +5,10 @@
 //! no word says otherwise.
 //!
 //! Roots are global variables, mappings of the program's own, stacks from their stack pointers up, variables of threads, and
-//! registers: those of the ending thread, and of others the arguments of the system calls that they wait in.
+//! registers: those of the ending thread, and of others the arguments of the system calls that they wait in; and what epoll has.
 
 mod block_map;
+mod epoll;
 mod glibc_heap;
 mod inner_pointers;
 mod memory;
@@ -125,7 +126,7 @@ pub fn search(mut process: Process, memory: &Memory) -> Result<Found, NotSearche
     }
     let mut reading = Reading::new(memory, &blocks, deadline);
     let registers = memory.other_threads.iter().flat_map(|thread| &thread.arguments);
-    reading.graph.roots.extend(registers.filter_map(|word| blocks.find(*word)));
+    reading.graph.roots.extend(registers.chain(&memory.in_kernel).filter_map(|word| blocks.find(*word)));
     reading.read_all(&merged(left_out))?;
 
     let is_whole = |pointer: Pointer| {

@@ -5,6 +5,7 @@
 #include "e2e.h"
 
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -63,6 +64,16 @@ SITE static void keep_in_mapping(void) {
     if (page == MAP_FAILED) _exit(92);
     page[7] = held_block();
     if (mprotect(page, 4096, PROT_READ) != 0) _exit(93);
+    STAY();
+}
+
+/* In an event that the kernel waits for. */
+SITE static void keep_in_kernel(void) {
+    int ends[2];
+    struct epoll_event event = {.events = EPOLLIN};
+    event.data.ptr = held_block();
+    if (pipe(ends) != 0 || epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, ends[0], &event) != 0) _exit(95);
+    keep(&event);
     STAY();
 }
 
@@ -134,6 +145,7 @@ int main(int count, char **words) {
     if (is(what, "kept")) keep_list(5);
     if (is(what, "last")) lose_last();
     if (is(what, "mapping")) keep_in_mapping();
+    if (is(what, "epoll")) keep_in_kernel();
     if (is(what, "stack")) begin(holds_on_stack, 0);
     if (is(what, "variable")) begin(holds_in_variable, 0);
     if (is(what, "thread")) begin(loses, 1);

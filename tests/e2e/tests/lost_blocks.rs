@@ -85,9 +85,10 @@ fn what_only_a_thread_held_that_has_ended_is_lost() {
 }
 
 #[test]
-fn a_register_and_a_mapping_hold_blocks() {
+fn a_register_a_mapping_and_the_kernel_hold_blocks() {
     leaves(&["register"], &[("held_block", [NONE, NONE, NONE, HELD])]);
     leaves(&["mapping"], &[("held_block", [NONE, NONE, NONE, HELD])]);
+    leaves(&["epoll"], &[("held_block", [NONE, NONE, NONE, HELD])]);
 }
 
 /// malloc's own variables point to the chunk behind it.

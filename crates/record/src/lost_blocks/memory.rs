@@ -1,7 +1,7 @@
 //! The memory that the search reads: of a process that waits, or a copy, for which the process need not wait.
 
 use super::stacks::{self, Thread};
-use super::{DISGUISE_POINTERS, WORD, unreadable};
+use super::{DISGUISE_POINTERS, WORD, epoll, unreadable};
 use crate::arena::Arena;
 use crate::backlog::Budget;
 use crate::page_look::RECORDERS_FILES;
@@ -25,6 +25,8 @@ pub struct Memory {
     pub left_out: Vec<Range<u64>>,
     /// All threads but the one that ends the process.
     pub other_threads: Vec<Thread>,
+    /// Words that the kernel keeps for the process.
+    pub in_kernel: Vec<u64>,
     /// Where the program's malloc is.
     pub malloc: u64,
     source: Source,
@@ -57,7 +59,8 @@ impl Memory {
         let unused = stack_pointers.filter_map(|pointer| stacks::unused(&maps, pointer));
         let left_out = recorder.chain(variables_of_recorder(&maps)).chain(unused).collect();
         let pieces = pieces(snapshot, &maps);
-        Ok(Memory { pieces, left_out: merged(left_out), other_threads, malloc: arena.header().malloc, maps, source })
+        let (left_out, in_kernel) = (merged(left_out), epoll::data(pid));
+        Ok(Memory { pieces, left_out, other_threads, in_kernel, malloc: arena.header().malloc, maps, source })
     }
 
     /// Of this process, without threads or pages.
@@ -70,6 +73,7 @@ impl Memory {
             pieces: Vec::new(),
             left_out: Vec::new(),
             other_threads: Vec::new(),
+            in_kernel: Vec::new(),
             malloc: 0,
             source,
         }
