@@ -10,7 +10,7 @@ import { fitting, isHidden, LEAST, MOST, STEP, switched, withWidth, type TableCo
 /** The column of a metric, and the first one of a table, which says what rows are. */
 export function columnFor(metric: Metric, stays: boolean, parts = 1): TableColumn {
     const least = leastOf(metric, stays && parts === 1, parts);
-    return { key: metric.name, title: metric.title, parts, width: `minmax(${least}px, 1fr)`, least: least * parts, stays };
+    return { key: metric.name, title: titleInRows(metric), parts, width: `minmax(${least}px, 1fr)`, least: least * parts, stays };
 }
 export const nameColumn = (title: string): TableColumn => ({ key: "name", title, width: `minmax(${NAME}px, 12fr)`, least: NAME, stays: true });
 

@@ -368,10 +368,16 @@ fn tabs(state: &State, pane: &mut Pane) {
     let pad = if padded <= pane.width() { " " } else { "" };
     let unpadded: usize = View::ALL.iter().map(|(_, _, name)| width(name) + 3).sum();
     let short = |name: &'static str| name.strip_prefix("Call ").or(name.strip_suffix(" graph")).unwrap_or(name);
+    let shortest: usize = View::ALL.iter().map(|(_, _, name)| width(short(name)) + 3).sum();
     let tab = |(view, key, name): &(View, char, &'static str)| {
-        let name = if unpadded <= pane.width() { name } else { short(name) };
-        let style = if *view == state.view { CURSOR } else { SOFT };
-        [Piece::styled(format!("{pad}{key} {name}{pad}"), style), Piece::raw(" ")]
+        let is_shown = *view == state.view;
+        let name = match pane.width() {
+            room if unpadded <= room => format!(" {name}"),
+            room if shortest <= room || is_shown => format!(" {}", short(name)),
+            _ => String::new(),
+        };
+        let style = if is_shown { CURSOR } else { SOFT };
+        [Piece::styled(format!("{pad}{key}{name}{pad}"), style), Piece::raw(" ")]
     };
     pane.put_line(0, 0, &View::ALL.iter().flat_map(tab).collect::<Vec<_>>().into());
 }

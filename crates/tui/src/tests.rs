@@ -176,6 +176,15 @@ fn two_recordings_and_two_spans_are_compared() {
     is_screen("compare-spans", &Seen::new(&after, (80, 24)).keys(spans).keys("m").text());
 }
 
+/// Where the names of all views have no room, their keys have.
+#[test]
+fn a_narrow_screen_has_the_keys_of_all_views() {
+    let recording = open("tiny.memtoll");
+    let tabs = |columns| Seen::new(&recording, (columns, 24)).keys("2").text();
+    assert!(tabs(60).contains("1 2 Lines 3 4 5 7 8 0"), "{}", tabs(60));
+    assert!(tabs(80).contains("0 Compare"), "{}", tabs(80));
+}
+
 /// Whichever metric `m` comes to, Compare shows it.
 #[test]
 fn the_next_metric_is_one_that_is_compared() {

@@ -66,7 +66,7 @@ export function Compare() {
     const fitted = useColumns([
         namingColumn("call site", hasMargins ? 240 : 340),
         ...["before", "after"].map((side) => plainColumn(side, 84)),
-        ...differences.map((one) => ({ ...plainColumn(`Δ ${one.title}`, hasMargin(one) ? 176 : 124, one.name), stays: one === main })),
+        ...differences.map((one) => ({ ...plainColumn(`Δ ${titleInRows(one)}`, hasMargin(one) ? 176 : 124, one.name), stays: one === main })),
     ]);
     useEffect(() => {
         if (!found || isGraph) return;

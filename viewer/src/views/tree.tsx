@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { ColumnChoice, Edge, notHidden, useColumns } from "../columns";
 import { useShown, useTree } from "../context";
-import { columnOf, shownIn, type Frame, type Metric } from "../model/answer";
+import { columnOf, shownIn, titleInRows, type Frame, type Metric } from "../model/answer";
 import { namingColumn, plainColumn } from "../model/columns";
 import { counted } from "../model/format";
 import { FrameButtons, useInHand } from "../frame_in_hand";
@@ -130,7 +130,7 @@ export function Branches({ main, reversed, through, by, title, slot, tools }: Br
     const root = useMemo(() => loaded.value && (state.byLine ? loaded.value : byFunction(loaded.value)), [loaded.value, state.byLine]);
     // What no call path has needs no room.
     const filled = useMemo(() => wanted.filter((one) => one === main || root?.valueOf(one) !== 0), [wanted, root]);
-    const fitted = useColumns([namingColumn(title, NAME), ...filled.map((one) => ({ ...plainColumn(one.title, one === main ? MAIN : OTHER, one.name), stays: one === main }))]);
+    const fitted = useColumns([namingColumn(title, NAME), ...filled.map((one) => ({ ...plainColumn(titleInRows(one), one === main ? MAIN : OTHER, one.name), stays: one === main }))]);
     const columns = useMemo(() => notHidden(filled, main, state.columns), [filled, main, state.columns]);
     const [grown, redraw] = useReducer((n: number) => n + 1, 0);
     const [heaviest, setHeaviest] = useState<Set<string>>(() => new Set());

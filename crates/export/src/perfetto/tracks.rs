@@ -1,4 +1,4 @@
-//! Tracks: a process's counters; a thread's regions, marks, waits, and share of time in the allocator.
+//! Tracks: a process's counters; a thread's regions, marks, waits, and share of time in calls of the allocator.
 
 use super::messages::{
     COUNTER, CounterDescriptor, INSTANT, ProcessDescriptor, SLICE_BEGIN, SLICE_END, ThreadDescriptor, TrackDescriptor,
@@ -263,7 +263,7 @@ fn write_waits(answer: &Answer, ids: &mut Ids, packets: &mut Packets) -> Result<
     Ok(())
 }
 
-/// Each thread's share of time in the allocator.
+/// Each thread's share of time in calls of the allocator, by the clock.
 fn shares(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) -> Result<()> {
     let recording = answer.basis.recording;
     let from = if sums.selection.instant { 0 } else { sums.selection.from.0 };
@@ -273,7 +273,7 @@ fn shares(answer: &Answer, sums: &Sums, ids: &mut Ids, packets: &mut Packets) ->
         let of = (image.process, tid(image, Some(lane.thread)));
         let Some(thread) = ids.thread(of) else { continue };
         let track = ids.of(Track::Share(of.0, of.1), packets, |track| {
-            track.name = Some("in the allocator".to_owned());
+            track.name = Some("in calls".to_owned());
             track.parent_uuid = Some(thread);
             track.counter = Some(CounterDescriptor { unit: None, unit_name: Some("%".to_owned()) });
         })?;
