@@ -51,7 +51,10 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
     useLayoutEffect(() => {
         const of = element.current;
         if (!of) return;
-        const observer = new ResizeObserver(() => setSize({ width: of.clientWidth, height: of.clientHeight }));
+        const measure = () => setSize({ width: of.clientWidth, height: of.clientHeight });
+        // Before it is painted for the first time.
+        measure();
+        const observer = new ResizeObserver(measure);
         observer.observe(of);
         return () => observer.disconnect();
     }, []);

@@ -121,7 +121,7 @@ const CASES: &[(&str, u8, &str, &str)] = &[
     (
         "verify",
         7,
-        "--max-rounds 3 --min-rounds 3 --before true --after true --prediction unknown.json --finding reuse-1",
+        "--max-rounds 3 --min-rounds 3 --before true;true --after true;true --prediction unknown.json --finding reuse-1",
         PLAIN,
     ),
     ("check", 1, "WHOLE --budget kept.toml", FULL),

@@ -15,7 +15,7 @@ import { ColorChoice, useModuleColors } from "./module_colors";
 
 const TICKS = 8;
 /** Behind this share of the width, a label of the axis has no room. */
-const ROOM = 0.95;
+const ROOM = 0.92;
 
 /** The call stacks of a thread in the order of time. */
 export function StackChart() {

@@ -318,7 +318,7 @@ test("processes stand below those that started them, with times, exit codes and 
     const number = (text) => Number(text.replace(/[^\d]/g, ""));
     const row = all.filter({ hasText: String(children[0].pid) });
     await page.locator('main [title="adding up"]').first().waitFor({ state: "detached" });
-    const [, began, ended, , exit, threads, peak] = await cells(row);
+    const [, peak, , , , exit, began, ended, threads] = await cells(row);
     assert.ok(Math.abs(number(began) - children[0].began_ns) <= 1 && Math.abs(number(ended) - children[0].ended_ns) <= 1, `${began} ${ended}: ${JSON.stringify(children[0])}`);
     assert.deepEqual([exit, threads], ["exit code 0", "1"]);
     // Each child has the 500 bytes of its parent and 1,000 of its own.

@@ -89,7 +89,7 @@ fn expect_known(how: &str, tries: u32) {
                 said.split("waited for up to ").nth(1).and_then(|rest| rest.split(';').next()).expect("a time");
             // Seconds are long enough.
             let is_long = match waited.strip_suffix("ms") {
-                Some(ms) => ms.parse::<f64>().expect("ms") >= LONGEST_MS,
+                Some(ms) => ms.trim().parse::<f64>().expect("ms") >= LONGEST_MS,
                 None => !waited.ends_with("µs"),
             };
             assert!(is_long, "{said}");
