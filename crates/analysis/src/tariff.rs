@@ -549,7 +549,7 @@ impl Tariff {
         self.page
     }
 
-    /// What calls touched beyond what they were asked for: the allocator's own memory.
+    /// Bytes that calls touched beyond what was asked for: the allocator's own memory.
     pub fn touched_for_the_allocator(&self, metrics: &Metrics) -> Bytes {
         touched_for_the_allocator(metrics, self.page)
     }

@@ -17,8 +17,7 @@ pub(crate) fn zeroed(site: &Metrics, page: u64) -> u64 {
     }
 }
 
-/// What calls touched beyond what they were asked for: memory of the allocator's own, which it needs when it starts and when it
-/// grows.
+/// Bytes that calls touched beyond what was asked for: the allocator's own memory, such as the tables that it starts with.
 pub(crate) fn touched_for_the_allocator(site: &Metrics, page: u64) -> Bytes {
     let pages = asked_for(site, page).map_or(0, |pages| site.small_faults_inside.saturating_sub(pages));
     Bytes(pages.saturating_mul(page))

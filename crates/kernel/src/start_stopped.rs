@@ -7,8 +7,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-/// Starts `command`, and runs `meanwhile` with its process id after fork and before exec, on this thread: what the kernel knows
-/// by the thread, such as who traces, is this one's. The program goes on when `meanwhile` has returned. If this process dies or
+/// Starts `command`, and runs `meanwhile` with its process id after fork and before exec. `meanwhile` runs on this thread, so that
+/// it can trace the child: the kernel binds tracing to a thread. The program goes on when `meanwhile` has returned. If this process dies or
 /// executes another program before that, it never starts. After an error, `meanwhile` may have run for a process that is no
 /// more.
 pub fn spawn_held<T>(mut command: Command, meanwhile: impl FnOnce(Pid) -> T) -> io::Result<(Child, T)> {

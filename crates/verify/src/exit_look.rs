@@ -15,15 +15,14 @@ pub struct ExitLook {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Resident {
     pub end: u64,
-    /// The largest of all that it ran: `None` if it waited for children or executed another program, whose largest is not
-    /// known.
+    /// The largest during the run. `None` if a child, or an earlier program in this process, may have had more.
     pub peak: Option<u64>,
 }
 
-/// Has the kernel stop a child at its exit that has not yet executed its program. The same thread has to [`wait`] for it.
+/// Makes the kernel stop a child at its exit. Call it before the child executes its program; the same thread must call [`wait`].
 pub fn follow(pid: Pid) {
-    // Its other threads and its children are not followed, so they run as ever. A child that cannot execute its program exits at
-    // once: only afterwards is it stopped there.
+    // Its other threads and its children are not followed, so they run as ever. Stops at the exit begin after exec: if exec fails,
+    // the child exits, and nothing would resume it.
     let _ = trace(libc::PTRACE_SEIZE, pid.as_raw_nonzero().get(), libc::PTRACE_O_TRACEEXEC as usize);
 }
 

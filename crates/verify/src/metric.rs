@@ -42,7 +42,7 @@ impl Metric {
         matches!(self, Metric::Cpu | Metric::Wall | Metric::Faults | Metric::ResidentPeak | Metric::ResidentEnd)
     }
 
-    /// Whether a look at a run's process when it exits measures it, or measures more of it.
+    /// Whether memtoll must stop the process at its exit to measure it in every case.
     pub fn needs_exit_look(self) -> bool {
         matches!(self, Metric::ResidentPeak | Metric::ResidentEnd)
     }

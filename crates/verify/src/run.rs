@@ -69,7 +69,7 @@ pub struct Expected<'a> {
     /// Which side of the comparison it belongs to, for errors.
     pub side: &'a str,
     pub exit_code: i32,
-    /// Whether its resident set is looked at when it exits.
+    /// Whether to measure its resident set when it exits.
     pub looks_at_exit: bool,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Ran {
     pub samples: Option<Result<Samples, Refused>>,
     /// Whether it was seen inside the kernel.
     pub sees_kernel: bool,
-    /// Its resident set, if that was looked at when it exited.
+    /// Its resident set, if it was measured at the exit.
     resident: Option<Resident>,
 }
 
@@ -129,7 +129,7 @@ impl Ran {
         Ran::start_with(command, stdin, stdout, sampler, false)
     }
 
-    /// The same, and looks at its resident set when it exits.
+    /// The same, and can measure its resident set when it exits.
     fn start_with(
         command: &CommandLine,
         stdin: Stdio,

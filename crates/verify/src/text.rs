@@ -142,8 +142,8 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
     }
     if comparison.rows.iter().any(|row| row.metric == Metric::ResidentPeak && is_unknown(row)) {
         lines.push(
-            "A peak resident set below memtoll's own is known only with --metric resident-peak, of a program that memtoll starts \
-             without a shell, and that neither waits for children nor executes another program."
+            "To measure a peak resident set below memtoll's own, use --metric resident-peak. It needs a command without a shell, and a \
+             program that starts no others."
                 .to_owned(),
         );
     }

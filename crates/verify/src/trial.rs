@@ -35,7 +35,7 @@ pub struct Manner {
     pub exit_code: i32,
     /// Whether all print the same on standard output.
     pub same_output: bool,
-    /// Whether each run's resident set is looked at when it exits, where a shell is not in between.
+    /// Whether to measure the resident set when a run exits. A command that a shell starts is not measured.
     pub looks_at_exit: bool,
 }
 

@@ -165,7 +165,7 @@ const NO_QUESTION: i32 = 10;
 fn done_behind_others<T: Send>(nice: i32, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| {
-            // SAFETY: system calls without memory. 0 is the calling thread. One of root that is further behind would come forward.
+            // SAFETY: system calls without memory. 0 is the calling thread. It never gets a higher priority: root could.
             let _ =
                 unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice.max(libc::getpriority(libc::PRIO_PROCESS, 0))) };
             work()

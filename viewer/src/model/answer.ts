@@ -124,7 +124,7 @@ export interface Profile {
     memory: Memory;
     /** Null: there are none. */
     wrappers: Wrappers | null;
-    /** What was not recorded of it, and what its reader must know. */
+    /** What was not recorded of the selection and of the whole recording. */
     missing: string[];
     notes: string[];
     frames: Frame[];

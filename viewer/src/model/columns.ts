@@ -39,7 +39,7 @@ const toText = (widths: Map<string, number>) => [...widths].map(([key, width]) =
 
 export const isHidden = (text: string, key: string): boolean => widthsOf(text).get(key) === HIDDEN;
 
-/** The columns that a table of `room` pixels shows: those that stay or that the reader made as wide as they are, and as many of the first others as fit. */
+/** The columns that a table of `room` pixels shows: those that stay, those that the reader resized, and the others in their order while they fit. */
 export function fitting(columns: readonly TableColumn[], text: string, room: number): TableColumn[] {
     const widths = widthsOf(text);
     const isSure = ({ key, stays }: TableColumn) => stays || !!widths.get(key);

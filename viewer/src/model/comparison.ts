@@ -64,7 +64,7 @@ export function comparisonOf(pack: Pack<ChangesPack>, all: Metric[], isPart = fa
     return withRest({ files, metrics: comparedOf(all), changes, total: rows.length + 2, value, sideMargin, margin }, rest);
 }
 
-/** What there was before, or is after, of which the margin is known at most. */
+/** A value before or after, with the digits that its margin allows. */
 export function sideInWords(value: number, margin: number, unit: Metric["unit"]): string {
     const by = value === 0 ? 0 : margin;
     return inRow({ value, low: value - by, high: value + by }, unit);

@@ -46,7 +46,7 @@ sent! {
         damage: Vec<String>,
         /// What was not recorded, whatever is selected.
         missing: Vec<String>,
-        /// Those that are about the whole recording.
+        /// Notes about the whole recording.
         notes: Vec<String>,
     }
 
@@ -218,9 +218,9 @@ sent! {
         findings: Option<Value> as "Finding[] | null",
         wrappers: Option<Wrappers>,
         damage: Vec<String>,
-        /// What was not recorded of the selected processes, and the recording's.
+        /// What was not recorded of the selected processes and of the whole recording.
         missing: Vec<String>,
-        /// Those about the selection, and about the recording.
+        /// Notes about the selection and about the whole recording.
         notes: Vec<String>,
         types: Vec<String>,
         /// How many call sites the last one stands for; 0: it is one.
