@@ -242,7 +242,7 @@ export function App({ source }: { source: Source }) {
                 go({ from: next[0], to: next[1] });
             };
             const nextMetric = (by: number) => {
-                const at = known.findIndex((one) => one.name === metric?.name);
+                const at = Math.max(0, known.findIndex((one) => one.name === current.current.metric));
                 go({ metric: known[(at + by + known.length) % known.length]?.name ?? "cost" });
             };
             const keys: Record<string, () => void> = {

@@ -51,10 +51,7 @@ export function useSize(element: RefObject<HTMLElement | null>): Size {
     useLayoutEffect(() => {
         const of = element.current;
         if (!of) return;
-        const measure = () => setSize({ width: of.clientWidth, height: of.clientHeight });
-        // Before it is painted for the first time.
-        measure();
-        const observer = new ResizeObserver(measure);
+        const observer = new ResizeObserver(() => setSize({ width: of.clientWidth, height: of.clientHeight }));
         observer.observe(of);
         return () => observer.disconnect();
     }, []);

@@ -117,8 +117,8 @@ export function TimelineBand() {
 
     useEffect(() => void (width > 0 && refine()), [width]);
 
-    /** Shows a span at once; the address and the buttons follow when it rests. */
-    const see = (span: Span) => {
+    /** Shows a span at once; the buttons follow when it rests, and the address, unless it `isTold` there. */
+    const see = (span: Span, isTold = false) => {
         now.current = span;
         if (plot.current) {
             plot.current.shown = bestOf(known, span, end);
@@ -129,6 +129,7 @@ export function TimelineBand() {
         clearTimeout(later.current.tell);
         later.current.tell = window.setTimeout(() => {
             setSeen(span);
+            if (isTold) return;
             const isAll = span.to - span.from >= end - 1;
             told.current = isAll ? { left: null, right: null } : { left: Math.round(span.from), right: Math.round(span.to) };
             current.current.go(told.current, true);
@@ -186,7 +187,7 @@ export function TimelineBand() {
     useEffect(() => {
         if (!box.current || width === 0) return;
         const read = (text: string) => void (reading.current && (reading.current.textContent = text));
-        const made = plotOf(box.current, bestOf(known, now.current, end), { width, height: heightOf(rows, isStacked), whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: see, seen: () => now.current, mark, both, read, errors: () => current.current.errors, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span), pick: (layer, stack, event) => { const to = wayOf(stack, layer); if (to) way.current(to, event); } });
+        const made = plotOf(box.current, bestOf(known, now.current, end), { width, height: heightOf(rows, isStacked), whole: () => known[0]!, rows, end, seesFaults, budget: state.budget, select, zoom: (span) => see(span), seen: () => now.current, mark, both, read, errors: () => current.current.errors, enter: ({ from, to }, event) => way.current(toSpan(from, to), event), moved: (span) => strip.current?.(span), pick: (layer, stack, event) => { const to = wayOf(stack, layer); if (to) way.current(to, event); } });
         made.stack = stacking.current.best(now.current);
         plot.current = made;
         mark();
@@ -207,7 +208,7 @@ export function TimelineBand() {
         const { left, right } = state;
         if (left === told.current.left && right === told.current.right) return;
         told.current = { left, right };
-        see(shownOf(state, end));
+        see(shownOf(state, end), true);
     }, [state.left, state.right]);
 
     const middle = () => {

@@ -459,9 +459,9 @@ test("a thread's waits, and their shares, have the digits that are known", async
     const waits = () => tableRows(page, "threads over time").evaluateAll((all) => all.map((row) => [row.children[4].title, row.children[6]?.title ?? ""]).filter(([, whom]) => whom !== ""));
     await becomes(async () => (await waits()).length, 1);
     const [[waiting, whom]] = await waits();
-    // Another run waits half as long, or half as much more.
-    assert.match(waiting, /^[\d,]+ ns \(\d+ ± \d+ ms\), \d+ % of /);
-    assert.match(whom, /^\d+ ± \d+ ms /);
+    // Another run waits half as long, or half as much more: on a slow machine, tenths of a second.
+    assert.match(waiting, /^[\d,]+ ns \((\d+ ± \d+ ms|\d\.\d ± \d\.\d s)\), \d+ % of /);
+    assert.match(whom, /^(\d+ ± \d+ ms|\d\.\d ± \d\.\d s) /);
 });
 
 test("threads do not stand in the table of processes while these are on their way", async (t) => {

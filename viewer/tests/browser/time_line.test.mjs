@@ -186,6 +186,23 @@ test("lanes follow the zoom of the time line", async () => {
     server.stop();
 });
 
+test("a link that follows another one at once is what is shown", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=threads");
+    const end = Math.round(report(recordings.phases).seconds * 1e9);
+    await page.evaluate((right) => void (location.hash = `view=threads&left=0&right=${right}`), Math.round(end / 2));
+    await page.locator(".time button[title='Show the whole run']").waitFor();
+    await page.evaluate((right) => void (location.hash = `view=threads&left=0&right=${right}`), Math.round(end / 3));
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50))));
+    // The page is busy until what it does when a span rests is due.
+    await page.evaluate(() => {
+        location.hash = "view=threads";
+        for (const begin = performance.now(); performance.now() - begin < 500; );
+    });
+    await page.waitForTimeout(500);
+    assert.equal(await page.evaluate(() => location.hash), "#view=threads");
+    assert.deepEqual(problems, []);
+});
+
 test("who waited for whom", async () => {
     const server = await start(recordings.waiting);
     const { page, problems, close } = await open(`${server.url}#view=threads`);

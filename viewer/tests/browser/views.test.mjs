@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { MEMTOLL, afterEarly, html, recordings, report, run } from "./recordings.mjs";
-import { VIEWS, becomes, breaches, numbersOf, open, show, start, tableRows, viewed } from "./viewer.mjs";
+import { VIEWS, becomes, breaches, numbersOf, open, show, start, tableRows, viewed, words } from "./viewer.mjs";
 
 for (const [name, themes] of Object.entries({ phases: ["light", "dark"], git: ["light"], python: ["dark"] })) {
     test(`${name}: every view is there and accessible: ${themes.join(", ")}`, async () => {
@@ -106,6 +106,13 @@ test("rows show the digits of times that are known, as the report does", async (
     const cells = await tableRows(page).evaluateAll((all, rows) => all.slice(0, rows).map((row) => [...row.children].map((cell) => cell.querySelector(".text")?.textContent ?? "")), rows);
     const shown = cells.map((row) => titles.map((title) => row[heads.findIndex((head) => head.startsWith(title))]));
     assert.deepEqual(shown, told, table.join("\n"));
+    assert.deepEqual(problems, []);
+});
+
+test("keys that follow each other at once count from what the one before did", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=lines&metric=bytes");
+    await page.evaluate(() => void ["m", "m", "M", "M"].forEach((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))));
+    assert.equal(words(page).metric, "bytes");
     assert.deepEqual(problems, []);
 });
 
