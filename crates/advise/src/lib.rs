@@ -112,8 +112,6 @@ pub fn advise_in(pass: &mut EventPass, recording: &Recording, sums: &Sums, stack
         .filter(|(_, draft)| draft.is_affordable(&facts))
         .map(|(rule, mut draft)| {
             Ceiling::of(&facts, &draft).hold(&mut draft.saves);
-            // Prices are means, and may be too dear: nothing saves more than there is. The range keeps its width.
-            draft.saves.cpu_ns = draft.saves.cpu_ns.of_at_most(processor.unwrap_or(f64::INFINITY));
             draft.saves.without_little_memory(peak.0 as f64 * LITTLE);
             draft.saves.at_least_as_wide_as_chance(facts.faults(), facts.resident(), facts.page());
             let saves = &draft.saves;

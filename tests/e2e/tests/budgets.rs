@@ -55,14 +55,19 @@ fn a_first_budget_is_kept_by_its_own_recording() {
 /// A program that is over at once has its times by luck; one that works has a limit for them.
 #[test]
 fn a_first_budget_limits_no_times_of_a_short_program() {
-    for (options, is_limited) in [(&["-O2"][..], false), (&["-O2", "-DWORKS"], true)] {
+    for (options, works) in [(&["-O2"][..], false), (&["-O2", "-DWORKS"], true)] {
         let recording = Target::new(program_with("budget.c", options)).record();
+        let totals: Value = serde_json::from_str(&recording.text(&["--format", "json"])).unwrap();
+        // On a machine that is busy, a short program may take long.
+        let takes = totals["totals"]["program_ns"].as_f64().unwrap();
+        let is_limited = takes >= 10e6;
+        assert!(is_limited || !works, "100 ms of work took {takes} ns");
         let mut command = Command::new(memtoll());
         command.arg("budget").arg(&recording.file);
         let text = run(command).stdout;
         let of_times = |line: &&str| line.starts_with("allocator-share = ") || line.contains("us\"");
-        assert_eq!(text.lines().filter(of_times).count() > 0, is_limited, "{text}");
-        assert_ne!(text.contains("# allocator-share: the program takes "), is_limited, "{text}");
+        assert_eq!(text.lines().filter(of_times).count() > 0, is_limited, "takes {takes} ns: {text}");
+        assert_ne!(text.contains("# allocator-share: the program takes "), is_limited, "takes {takes} ns: {text}");
     }
 }
 
