@@ -20,7 +20,7 @@ pub struct Frame {
     pub module: TextId,
     /// Whether reports name its caller instead, as for a library function.
     pub is_implicit: bool,
-    /// Of a function without a name, the address in that file.
+    /// Of a function without a name, where it begins in that file; where that is not known, the address of the call.
     pub address: Option<u64>,
 }
 
@@ -237,12 +237,12 @@ impl Frames {
             let shown = self.shown(path).to_owned();
             let module = self.intern_module(path);
             for (index, (&address, chain)) in addresses.iter().zip(chains).enumerate() {
-                let unnamed_at = named.is_unnamed(symbols, index).then_some(address);
+                let unnamed_at = named.unnamed_at(symbols, index);
                 let mut frames = Vec::with_capacity(chain.len());
                 for &frame in chain {
                     let mut frame = convert(frame, module, unnamed_at);
-                    if let Some(address) = unnamed_at.filter(|_| shown != *path) {
-                        frame.function = self.intern(&unnamed(&shown, address));
+                    if let Some(start) = unnamed_at.filter(|_| shown != *path) {
+                        frame.function = self.intern(&unnamed(&shown, start));
                     }
                     frames.push(self.intern_frame(frame));
                 }

@@ -54,7 +54,7 @@ pub fn symbolize(path: &Path, search: &mut Search) -> Result<Symbolized, Symboli
     let had_names = loader.has_symbols();
     let (symbols, findings) = loader.symbols(Some(search));
     let is_unnamed = |module: &&memtoll_trace::symbols::ModuleSymbols| {
-        (0..module.addresses.len()).any(|index| module.is_unnamed(&symbols, index))
+        (0..module.addresses.len()).any(|index| module.unnamed_at(&symbols, index).is_some())
     };
     let unnamed: BTreeSet<&str> =
         symbols.modules.iter().filter(is_unnamed).map(|module| file_name(&module.path)).collect();

@@ -1,5 +1,6 @@
 //! Findings as sentences.
 
+use crate::run_details::{mallocs, own_allocators};
 use crate::types_of_blocks;
 use crate::unnamed_functions;
 use crate::wastes::saves;
@@ -16,6 +17,7 @@ use memtoll_analysis::page_balance::Kind;
 use memtoll_analysis::sites::Row;
 use memtoll_model::{FrameId, Kept, Recording};
 use memtoll_text::format::{self, Unit};
+use memtoll_trace::op::Op;
 
 /// A finding in a sentence, without the last stop.
 pub fn sentence(recording: &Recording, finding: &findings::Finding) -> String {
@@ -239,7 +241,8 @@ fn costly_line(
         );
     }
     let is_of_waits = matches!(finding.what, What::Waiting(_) | What::WaitingForDisk(_));
-    text += &most_of(line, whole, is_of_waits);
+    let joins_blocks = finding.site.as_ref().is_some_and(|site| joins_blocks(recording, site));
+    text += &most_of(line, whole, is_of_waits, joins_blocks);
     if !line.touched_by.is_empty() {
         let one =
             |by: &Toucher| format!("{} ({:.0} %)", names::function(&recording.frames, by.frame), by.share * 100.0);
@@ -291,8 +294,20 @@ fn lost(place: &str, lost: &Lost) -> String {
     )
 }
 
-/// What most of a line's cost is. Waiting takes no CPU time and stands beside it, unless the finding `is_of_waits`.
-fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool) -> String {
+/// Whether all that takes a line's calls long, beside page faults, mappings and waiting, is that the allocator puts free blocks
+/// together: glibc's, which leaves that to calls for large blocks, and neither copies nor zeroes in these.
+fn joins_blocks(recording: &Recording, site: &Row) -> bool {
+    let mallocs = mallocs(recording);
+    let is_glibc = !mallocs.is_empty() && mallocs.iter().all(|malloc| malloc.about.name.starts_with("glibc"));
+    is_glibc
+        && own_allocators(recording).is_empty()
+        && site.metrics.operations & Op::ZEROED == 0
+        && site.metrics.reallocations == 0
+}
+
+/// What most of a line's cost is. Waiting takes no CPU time and stands beside it, unless the finding `is_of_waits`. `joins_blocks`: as
+/// the function of this name says.
+fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool, joins_blocks: bool) -> String {
     let of_processor = of.is_processor_time();
     let working = [
         (
@@ -317,6 +332,9 @@ fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool) -> String {
             let each =
                 line.intervals.around(Metric::Allocator, line.allocator_ns).scaled(1.0 / line.blocks.max(1) as f64);
             text += &format!(", {} a block", each.known_time());
+            if joins_blocks && of_processor {
+                text += ": glibc puts small blocks together there that other lines freed";
+            }
         }
     }
     if let Some((ns, what)) =
@@ -429,24 +447,31 @@ mod tests {
             ..nothing()
         };
         assert_eq!(
-            most_of(&line, Whole::ProcessorTime, false),
+            most_of(&line, Whole::ProcessorTime, false, false),
             "; 75.0 % of it making and removing mappings; 260 ms more waiting for the disk"
         );
-        assert_eq!(most_of(&line, Whole::ProcessorTime, true), "; 75.0 % of it making and removing mappings");
-        assert_eq!(most_of(&line, Whole::CostOfMemory, false), "; 86.7 % of it waiting for the disk");
+        assert_eq!(most_of(&line, Whole::ProcessorTime, true, false), "; 75.0 % of it making and removing mappings");
+        assert_eq!(most_of(&line, Whole::CostOfMemory, false, false), "; 86.7 % of it waiting for the disk");
         let quick = CostlyLine { reading_ns: 1e6, cost_ns: 41e6, ..line };
-        assert_eq!(most_of(&quick, Whole::ProcessorTime, false), "; 75.0 % of it making and removing mappings");
+        assert_eq!(most_of(&quick, Whole::ProcessorTime, false, false), "; 75.0 % of it making and removing mappings");
     }
 
     #[test]
     fn few_slow_calls_say_how_slow() {
         let line = CostlyLine { blocks: 5, allocator_ns: 77.7e6, fault_time_ns: 3e6, cost_ns: 80.7e6, ..nothing() };
         assert_eq!(
-            most_of(&line, Whole::ProcessorTime, false),
+            most_of(&line, Whole::ProcessorTime, false, false),
             "; 96.3 % of it the allocator's own work, 15.5 ms a block"
         );
+        assert_eq!(
+            most_of(&line, Whole::ProcessorTime, false, true),
+            "; 96.3 % of it the allocator's own work, 15.5 ms a block: glibc puts small blocks together there that other \
+             lines freed"
+        );
+        // By the clock, a call may have stood still.
+        assert!(most_of(&line, Whole::CostOfMemory, false, true).ends_with(" a block"));
         let many = CostlyLine { blocks: 1_000_000, ..line };
-        assert_eq!(most_of(&many, Whole::ProcessorTime, false), "; 96.3 % of it the allocator's own work");
+        assert_eq!(most_of(&many, Whole::ProcessorTime, false, false), "; 96.3 % of it the allocator's own work");
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod elf;
 mod folder_index;
 mod frame;
 mod function;
+mod function_bounds;
 mod functions_hash;
 mod inline_depth;
 pub mod layout;

@@ -167,5 +167,5 @@ fn is_wanting(symbols: &Symbols, index: usize) -> bool {
 /// Addresses in a file that nothing names.
 fn unnamed(symbols: &Symbols, index: usize) -> usize {
     let module = &symbols.modules[index];
-    (0..module.addresses.len()).filter(|&at| module.is_unnamed(symbols, at)).count()
+    (0..module.addresses.len()).filter(|&at| module.unnamed_at(symbols, at).is_some()).count()
 }

@@ -9,6 +9,7 @@ use crate::demangle::{demangle, is_mangled};
 use crate::dwarf::{DebugInfo, DwarfFrame, Language};
 use crate::frame::Frame;
 use crate::function::Function;
+use crate::function_bounds::FunctionBounds;
 use crate::rust_names;
 use crate::source_path;
 use crate::symbol_table::SymbolTable;
@@ -22,6 +23,7 @@ pub(crate) struct Names<'a> {
     debug_info: Option<&'a DebugInfo<'a, 'a>>,
     symbols: SymbolTable<'a>,
     dynamic_symbols: SymbolTable<'a>,
+    bounds: Option<FunctionBounds<'a>>,
     /// Names demangled so far: the same functions are inlined again and again.
     demangled: FxHashMap<String, String>,
     /// Names of Rust made whole so far, by symbol.
@@ -45,6 +47,7 @@ impl<'a> Names<'a> {
             debug_info,
             symbols,
             dynamic_symbols: own.map(SymbolTable::dynamic).unwrap_or_default(),
+            bounds: own.and_then(FunctionBounds::of),
             demangled: FxHashMap::default(),
             whole: FxHashMap::default(),
         }
@@ -176,12 +179,22 @@ impl<'a> Names<'a> {
     fn symbol_name(&mut self, address: u64) -> String {
         match self.symbol(address) {
             Some(symbol) => self.demangle(symbol),
-            None => unnamed(self.module, address),
+            // All calls of one function have one name.
+            None => unnamed(self.module, self.function_start(address).unwrap_or(address)),
         }
     }
 
     fn symbol(&self, address: u64) -> Option<&'a str> {
-        self.symbols.lookup(address).or_else(|| self.dynamic_symbols.lookup(address))
+        // A symbol without a size, such as a label at the end of a file's code, does not name the function behind it.
+        let is_before = |start| self.function_start(address).is_some_and(|function| start < function);
+        [&self.symbols, &self.dynamic_symbols].into_iter().find_map(|table| {
+            let found = table.lookup(address).filter(|found| found.has_size || !is_before(found.start));
+            Some(found?.name)
+        })
+    }
+
+    fn function_start(&self, address: u64) -> Option<u64> {
+        self.bounds.as_ref()?.start(address)
     }
 
     fn demangle(&mut self, name: &str) -> String {

@@ -17,11 +17,13 @@ pub(crate) struct SymbolTable<'data> {
 }
 
 #[derive(Debug)]
-struct Symbol<'data> {
-    start: u64,
+pub(crate) struct Symbol<'data> {
+    pub(crate) start: u64,
     /// First address after the function.
     end: u64,
-    name: &'data str,
+    /// Whether the file says where it ends.
+    pub(crate) has_size: bool,
+    pub(crate) name: &'data str,
     preference: Preference,
 }
 
@@ -51,15 +53,10 @@ impl<'data> SymbolTable<'data> {
         self.symbols.is_empty()
     }
 
-    /// Name of the function around an address, as it stands in the file.
-    pub(crate) fn lookup(&self, address: u64) -> Option<&'data str> {
+    /// The function around an address, named as it stands in the file.
+    pub(crate) fn lookup(&self, address: u64) -> Option<&Symbol<'data>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
-        self.symbols[..after]
-            .iter()
-            .rev()
-            .take(NESTED_SYMBOLS)
-            .find(|symbol| address < symbol.end)
-            .map(|symbol| symbol.name)
+        self.symbols[..after].iter().rev().take(NESTED_SYMBOLS).find(|symbol| address < symbol.end)
     }
 
     fn new<'file>(file: &'file object::File<'data>, all: impl Iterator<Item = object::Symbol<'data, 'file>>) -> Self
@@ -84,7 +81,7 @@ impl<'data> SymbolTable<'data> {
             let start = symbol.address();
             let name = without_version(name);
             let end = start.saturating_add(symbol.size());
-            symbols.push(Symbol { start, end, name, preference: preference(&symbol, name) });
+            symbols.push(Symbol { start, end, has_size: end > start, name, preference: preference(&symbol, name) });
             if symbol.size() == 0 {
                 section_ends.push(section_end.unwrap_or(start));
             }

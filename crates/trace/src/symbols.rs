@@ -41,14 +41,15 @@ pub struct ModuleSymbols {
     /// Addresses in the file (address in memory minus bias), increasing.
     pub addresses: Vec<u64>,
     /// For each address, the frames of its inline chain, innermost first: indices into [`Symbols::frames`]. An address
-    /// that nothing names has one frame, called `FILE+0xADDRESS` and without a line.
+    /// that nothing names has one frame, called [`unnamed`] and without a line.
     pub chains: Vec<Vec<u32>>,
 }
 
 /// What `/proc/PID/maps` adds to the path of a file that has no name any more.
 pub const DELETED: &str = " (deleted)";
 
-/// What the code at an address in a file is called where nothing names it: `libfoo.so+0x1234`.
+/// What a function is called that nothing names, by its first address in the file: `libfoo.so+0x1234`. Where the file does not tell
+/// that address, each call in it has a name of its own.
 pub fn unnamed(path: &str, address: u64) -> String {
     format!("{}+{address:#x}", file_name(path))
 }
@@ -104,19 +105,14 @@ pub struct Symbols {
 }
 
 impl ModuleSymbols {
-    /// Whether the address with this index is one that nothing names. `symbols` is what the module is a part of.
-    pub fn is_unnamed(&self, symbols: &Symbols, index: usize) -> bool {
-        let (Some([only]), Some(&address)) = (self.chains.get(index).map(Vec::as_slice), self.addresses.get(index))
-        else {
-            return false;
-        };
-        match symbols.frames.get(*only as usize) {
-            Some((function, None, _)) => symbols
-                .strings
-                .get(*function as usize)
-                .is_some_and(|name| name.contains("+0x") && *name == unnamed(&self.path, address)),
-            _ => false,
-        }
+    /// The first address of the function around the address with this index, if nothing names that function. `symbols` is what the
+    /// module is a part of.
+    pub fn unnamed_at(&self, symbols: &Symbols, index: usize) -> Option<u64> {
+        let [only] = self.chains.get(index)?[..] else { return None };
+        let &(function, None, _) = symbols.frames.get(only as usize)? else { return None };
+        let name = symbols.strings.get(function as usize)?.strip_prefix(file_name(&self.path))?;
+        let start = u64::from_str_radix(name.strip_prefix("+0x")?, 16).ok()?;
+        (start <= *self.addresses.get(index)?).then_some(start)
     }
 }
 

@@ -152,14 +152,14 @@ impl<'a> Both<'a> {
         (kept, parts)
     }
 
-    /// How far the difference of each node may be off, of `count` nodes. `parts`: where each branch counts; `estimate`: what a side
+    /// How far each side of each node may be off, of `count` nodes. `parts`: where each branch counts; `estimate`: what a side
     /// has of the metric.
     fn margins(
         &self,
         count: usize,
         parts: &[Option<usize>],
         estimate: impl Fn(usize, &Priced) -> Estimate,
-    ) -> Vec<f64> {
+    ) -> [Vec<f64>; 2] {
         let mut shown: Vec<(usize, &Has)> =
             self.branches.iter().filter_map(|has| Some((parts[has.node]?, has))).collect();
         shown.sort_by_key(|(at, has)| (*at, has.side));
@@ -170,8 +170,11 @@ impl<'a> Both<'a> {
             of.iter().for_each(|(_, has)| sum.add(has.metrics));
             sides[at][*side] = Some(estimate(*side, &sum));
         }
-        let margin = |of: [Option<Estimate>; 2]| Samples::of_single(of).margin(CONFIDENCE).unwrap_or_default();
-        sides.into_iter().map(margin).collect()
+        sides
+            .into_iter()
+            .map(|of| Samples::of_single(of).margins(CONFIDENCE).into())
+            .unzip::<_, _, Vec<f64>, Vec<f64>>()
+            .into()
     }
 }
 
@@ -202,7 +205,8 @@ impl Recordings<'_> {
         let widths = both.widths();
         let least = both.least(top, &widths, tree.min_percent / 100.0, most_nodes(changes.searched));
         let (nodes, parts) = both.pruned(top, &widths, least);
-        let margin = both.margins(nodes.len(), &parts, |side, of| answers[side].basis.tariff.estimate(metric, of));
+        let [before_margin, after_margin] =
+            both.margins(nodes.len(), &parts, |side, of| answers[side].basis.tariff.estimate(metric, of));
         let mut tables = [FrameTable::default(), FrameTable::default()];
         let mut number = |of: &Shown| of.node.frame.map_or(0.0, |(side, id)| f64::from(tables[side].number(id)) + 1.0);
         let columns = ChangedTreeColumns {
@@ -213,7 +217,8 @@ impl Recordings<'_> {
             width: nodes.iter().map(|of| of.width as f64).collect(),
             before: nodes.iter().map(|of| of.node.values[0] as f64).collect(),
             after: nodes.iter().map(|of| of.node.values[1] as f64).collect(),
-            margin,
+            before_margin,
+            after_margin,
         };
         let [(before, before_texts), (after, after_texts)] =
             [0, 1].map(|side| tables[side].columns(answers[side].basis.recording));
@@ -247,9 +252,9 @@ mod tests {
         assert_eq!(tree.widths(), [10 + 80 + 55, 80, 40 + 15, 40]);
     }
 
-    /// Of 100 ± 30 ns before and 60 ± 40 ns after, the difference is 40 ± 50; what only one side has errs as that does.
+    /// What a side does not have is not off.
     #[test]
-    fn a_difference_errs_as_both_sides_do() {
+    fn each_side_errs_by_itself() {
         let of = |ns| Priced { waiting_ns: Nanoseconds(ns), ..Priced::default() };
         let (before, after, narrow) = (of(100), of(60), of(10));
         let mut both = both(&[(0, 100, 60), (0, 80, 20), (0, 0, 10), (0, 0, 10), (0, 0, 0)]);
@@ -261,9 +266,9 @@ mod tests {
             Estimate::exact(value).give_or_take(if side == 0 { 30.0 } else { value / 1.5 })
         };
         // The third and the fourth one are one.
-        let margins = both.margins(3, &[Some(0), Some(1), Some(2), Some(2), None], by);
-        assert_eq!((margins[0], margins[1]), (50.0, 30.0));
-        assert!((margins[2] - 20.0 / 1.5).abs() < 1e-9, "{margins:?}");
+        let [before, after] = both.margins(3, &[Some(0), Some(1), Some(2), Some(2), None], by);
+        assert_eq!((before, &after[..2]), (vec![30.0, 30.0, 0.0], &[40.0, 0.0][..]));
+        assert!((after[2] - 20.0 / 1.5).abs() < 1e-9, "{after:?}");
     }
 
     #[test]

@@ -28,6 +28,21 @@ static WAITS: LazyLock<Recording> = LazyLock::new(|| {
     recording
 });
 
+/// A call for one block that takes milliseconds does the work of 400,000 frees before it; without glibc's fast bins, these do their
+/// own.
+#[test]
+fn a_slow_call_that_puts_other_lines_blocks_together_says_so() {
+    for (tunables, is_slow) in [("glibc.malloc.mxfast=128", true), ("glibc.malloc.mxfast=0", false)] {
+        let target = Target::new(program_with("joins_blocks.c", &["-O2"])).env("GLIBC_TUNABLES", tunables);
+        let Some(report) = CostReport::of(&target.record_alone(), &[]) else { return };
+        let findings = report.json["findings"].as_array().unwrap();
+        let of_large = findings.iter().find(|found| found["function"] == "make_large");
+        let text = of_large.map_or("", |found| found["text"].as_str().unwrap());
+        let says_so = text.contains(" ms a block: glibc puts small blocks together there that other lines freed");
+        assert_eq!(says_so, is_slow, "{tunables}: {findings:#?}");
+    }
+}
+
 /// The file lies beside the build: a folder for temporary files may be memory. Where it is memory, nobody waits.
 #[test]
 fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {

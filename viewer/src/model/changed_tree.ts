@@ -2,7 +2,7 @@
 
 import { framesOf, titleInRows, type Metric, type Profile } from "./answer";
 import { sideInWords } from "./comparison";
-import { Errors, inFrames, marginBetween } from "./errors";
+import { Errors, inFrames, marginOf, marginOfDifference, type Margins } from "./errors";
 import { share, signedEstimate } from "./format";
 import { Branch, type Load, type Part } from "./loaded_tree";
 import { fileName } from "./names";
@@ -18,8 +18,7 @@ import { childrenOf, type TreeItem } from "./tree";
 export interface Changed extends TreeItem {
     before: number;
     after: number;
-    /** Half of the 95 % interval of the difference; 0 of what is counted. */
-    margin: number;
+    margins: Margins;
     children(): Changed[];
 }
 
@@ -32,11 +31,12 @@ export type AskChanged = (path: Step[], least: number) => Promise<Pack<ChangedTr
 interface OfBoth extends Part<Step> {
     before: Column;
     after: Column;
-    margin: Column;
+    margins: readonly [before: Column, after: Column];
 }
 
 function partOf(pack: Pack<ChangedTreesPack>): OfBoth {
-    const [parent, frame, side, others, values, before, after, margin] = pack.all("tree.parent", "tree.frame", "tree.side", "tree.others", "tree.width", "tree.before", "tree.after", "tree.margin");
+    const [parent, frame, side, others, values, before, after] = pack.all("tree.parent", "tree.frame", "tree.side", "tree.others", "tree.width", "tree.before", "tree.after");
+    const margins = pack.all("tree.before_margin", "tree.after_margin");
     const { before_texts, after_texts } = pack.head;
     const frames = [framesOf(pack, before_texts, "before."), framesOf(pack, after_texts, "after.")];
     const frameOf = (node: number) => (frame[node] ? (frames[side[node]!]?.[frame[node]! - 1] ?? null) : null);
@@ -44,7 +44,7 @@ function partOf(pack: Pack<ChangedTreesPack>): OfBoth {
         const found = frameOf(node);
         return found && [side[node]!, found.id];
     };
-    return { children: childrenOf(parent), values, others, hasMore: () => false, frameOf, stepTo, before, after, margin };
+    return { children: childrenOf(parent), values, others, hasMore: () => false, frameOf, stepTo, before, after, margins };
 }
 
 class Asked extends Branch<Step, OfBoth> implements Changed {
@@ -60,8 +60,9 @@ class Asked extends Branch<Step, OfBoth> implements Changed {
         return this.part.after[this.node]!;
     }
 
-    get margin(): number {
-        return this.part.margin[this.node]!;
+    get margins(): Margins {
+        const [before, after] = this.part.margins;
+        return [before[this.node]!, after[this.node]!];
     }
 
     valueOf(): number {
@@ -83,8 +84,8 @@ export function nameOf({ frame, label, others }: TreeItem): string {
 
 const sum = (items: TreeItem[]) => items.reduce((sum, item) => sum + item.value, 0);
 
-/** How far the difference of some branches before and some after may be off. */
-type MarginOf = (sides: [before: TreeItem[], after: TreeItem[]]) => number;
+/** How far some branches before and some after may be off. */
+type MarginsOf = (sides: [before: TreeItem[], after: TreeItem[]]) => Margins;
 
 /** Two trees of a page. */
 class Merged implements Changed {
@@ -100,7 +101,7 @@ class Merged implements Changed {
         private readonly sides: [TreeItem[], TreeItem[]],
         /** Narrower branches have no children until they are loaded. */
         private least: number,
-        private readonly marginOf: MarginOf,
+        private readonly marginsOf: MarginsOf,
     ) {
         const [before, after] = sides;
         this.frame = (after[0] ?? before[0])?.frame ?? null;
@@ -128,7 +129,7 @@ class Merged implements Changed {
                 groups.set(name, known);
             }
         });
-        this.list = [...groups].map(([name, sides]) => new Merged(below(this.key, name), sides, this.least, this.marginOf)).sort((a, b) => b.value - a.value || (a.key < b.key ? -1 : 1));
+        this.list = [...groups].map(([name, sides]) => new Merged(below(this.key, name), sides, this.least, this.marginsOf)).sort((a, b) => b.value - a.value || (a.key < b.key ? -1 : 1));
         return this.list;
     }
 
@@ -147,8 +148,8 @@ class Merged implements Changed {
         return this.value - this.children().reduce((sum, child) => sum + child.value, 0);
     }
 
-    get margin(): number {
-        return this.marginOf(this.sides);
+    get margins(): Margins {
+        return this.marginsOf(this.sides);
     }
 
     async load(least: number): Promise<void> {
@@ -162,8 +163,8 @@ class Merged implements Changed {
 }
 
 /** Two trees that are there as a whole, as one. */
-export function merged(before: TreeItem, after: TreeItem, least: number, marginOf: MarginOf): Changed {
-    return new Merged("", [[before], [after]], least * (before.value + after.value), marginOf);
+export function merged(before: TreeItem, after: TreeItem, least: number, marginsOf: MarginsOf): Changed {
+    return new Merged("", [[before], [after]], least * (before.value + after.value), marginsOf);
 }
 
 /** What branches of one side have. */
@@ -180,22 +181,24 @@ export function estimatesOf({ name }: Metric, totals: Profile["totals"], metrics
     };
 }
 
-/** A difference is off as both sides are. */
-export const marginOfBoth = ([before, after]: readonly [before: EstimateOf, after: EstimateOf]): MarginOf => (sides) => marginBetween(before(sides[0]), after(sides[1]));
+/** Each side is off by its own prices. */
+export const marginsOfBoth = ([before, after]: readonly [before: EstimateOf, after: EstimateOf]): MarginsOf => (sides) => [marginOf(before(sides[0])), marginOf(after(sides[1]))];
+
+type Sides = Pick<Changed, "before" | "after" | "margins">;
 
 /** What changed in several branches. */
-export const together = (items: Changed[]): Pick<Changed, "before" | "after" | "margin"> => ({
+export const together = (items: Changed[]): Sides => ({
     before: items.reduce((sum, { before }) => sum + before, 0),
     after: items.reduce((sum, { after }) => sum + after, 0),
-    margin: Math.hypot(...items.map(({ margin }) => margin)),
+    margins: [Math.hypot(...items.map(({ margins }) => margins[0])), Math.hypot(...items.map(({ margins }) => margins[1]))],
 });
 
 /** `2 ms before, 3 ms after: +1.0 ± 0.4 ms cost, 50 ± 20 % of 2 ms`. */
-export function changeInWords({ before, after, margin }: Pick<Changed, "before" | "after" | "margin">, metric: Metric): string {
+export function changeInWords({ before, after, margins }: Sides, metric: Metric): string {
     const by = after - before;
-    const size = Math.abs(by);
-    const side = (value: number) => sideInWords(value, margin, metric.unit);
-    return `${side(before)} before, ${side(after)} after: ${signedEstimate(by, margin, metric.unit)} ${titleInRows(metric)}${before > 0 && size > 0 ? `, ${share(size, size - margin, size + margin, before)} of ${side(before)}` : ""}`;
+    const [size, margin] = [Math.abs(by), marginOfDifference(by, margins)];
+    const [was, is] = [sideInWords(before, margins[0], metric.unit), sideInWords(after, margins[1], metric.unit)];
+    return `${was} before, ${is} after: ${signedEstimate(by, margin, metric.unit)} ${titleInRows(metric)}${before > 0 && size > 0 ? `, ${share(size, size - margin, size + margin, before)} of ${was}` : ""}`;
 }
 
 /** How a branch changed: from −1, it is gone, to 1, it is new. */

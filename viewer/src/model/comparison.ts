@@ -1,7 +1,7 @@
 // What changed, by call site: as a server says it, or of two selections of a page.
 
 import { totalOf, valueOf, type Frame, type Metric, type Profile } from "./answer";
-import { Errors, marginBetween, marginOf } from "./errors";
+import { Errors, marginOf, marginOfDifference } from "./errors";
 import { counted, inRow } from "./format";
 import { frameName, siteName } from "./names";
 import type { Pack } from "./pack";
@@ -93,7 +93,7 @@ export function comparisonIn(before: Profile, after: Profile, all: Metric[]): Co
     };
     const margin = (metric: Metric, at: number) => {
         const [before, after] = [estimated("before", metric, at), estimated("after", metric, at)];
-        return before && after ? marginBetween(before, after) : 0;
+        return before && after ? marginOfDifference(after.value - before.value, [marginOf(before), marginOf(after)]) : 0;
     };
     const exceeds = (at: number) =>
         metrics.some((one) => {

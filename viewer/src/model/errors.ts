@@ -39,8 +39,11 @@ export function together(parts: (Estimated | null)[]): Estimated {
 /** How far a number is off, at most. */
 export const marginOf = ({ value, low, high }: Estimated): number => Math.max(value - low, high - value);
 
-/** How far a difference is off; crates/analysis/src/diff/samples.rs has the same. */
-export const marginBetween = (before: Estimated, after: Estimated): number => (Math.abs(after.value - before.value) < 0.5 ? 0 : Math.hypot(marginOf(before), marginOf(after)));
+/** Of a side before and a side after, half of the 95 % interval each; 0 of what is counted. */
+export type Margins = readonly [before: number, after: number];
+
+/** How far the difference of two sides is off; crates/analysis/src/diff/samples.rs has the same. */
+export const marginOfDifference = (by: number, margins: Margins): number => (Math.abs(by) < 0.5 ? 0 : Math.hypot(...margins));
 
 /** A part of the whole errs as far, and a part of what was divided by how that was done, too: the more, the smaller it is. `inside`: as the
  * server has it of the part. */

@@ -5,7 +5,7 @@ import { profileOf, type Finding, type Metric, type Profile } from "./answer";
 import { comparisonIn, comparisonOf, type Comparison } from "./comparison";
 import { time } from "./format";
 import { Damage } from "./damage";
-import { estimatesOf, marginOfBoth, merged, type Changed } from "./changed_tree";
+import { estimatesOf, marginsOfBoth, merged, type Changed } from "./changed_tree";
 import { Pack, type Declared } from "./pack";
 import type { AboutPack, ActivityPack, AdvicePack, ChangesPack, MetricsPack, PatternsPack, ProfilePack, SlicePack, SourcesPack } from "./packs";
 import { joined, type Slice } from "./time_slices";
@@ -131,7 +131,7 @@ export class Page implements Source {
         const [before, after] = [await this.profileBefore(selection, base), await this.profile(selection)];
         const [was, is] = [before, after].map((profile) => treeOf(profile, part.metric, part.reversed));
         const errors = [estimatesOf(part.metric, before.totals, this.metricsBefore), estimatesOf(part.metric, after.totals, this.metrics)] as const;
-        return merged(was!, is!, leastOf(part, part.least), marginOfBoth(errors));
+        return merged(was!, is!, leastOf(part, part.least), marginsOfBoth(errors));
     }
 
     /** The recording before, or another span of this one. */

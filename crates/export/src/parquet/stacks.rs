@@ -169,7 +169,7 @@ pub fn frame_columns(id: &ByteArray) -> Vec<Column<Frame>> {
         Column::text("module", "The loaded file.", |row: &Frame| row.module.as_str().into()),
         Column::text("build_id", "The loaded file's build id.", |row: &Frame| row.build_id.as_deref().into())
             .optional(),
-        Column::id("address", "The address in the loaded file, of a function without a name.", |row: &Frame| {
+        Column::id("address", "Where a function without a name begins in the loaded file.", |row: &Frame| {
             row.address.into()
         })
         .optional(),

@@ -4,6 +4,7 @@ mod allocator_code;
 mod callees;
 mod common;
 mod damaged_files;
+mod function_bounds;
 mod inline_chains;
 mod layouts;
 mod own_allocators;

@@ -15,6 +15,8 @@ struct Stripped {
     debug: PathBuf,
     /// Address of the probe `add`.
     address: u64,
+    /// First address of the function that it was inlined into.
+    start: u64,
     build_id: Vec<u8>,
 }
 
@@ -23,6 +25,7 @@ impl Stripped {
         let directory = tempfile::tempdir().unwrap();
         let program = compile_shop(directory.path(), &["-g"]);
         let address = probes(&program)["add"];
+        let start = function_around(&program, address);
         // Without a link, it does not lie beside the program: its build id would be enough.
         let place = if link { directory.path().to_owned() } else { directory.path().join("apart") };
         fs::create_dir_all(&place).unwrap();
@@ -34,7 +37,7 @@ impl Stripped {
             run("objcopy", &[&option, text(&program)]);
         }
         let build_id = build_id(&program);
-        Stripped { directory, program, debug, address, build_id }
+        Stripped { directory, program, debug, address, start, build_id }
     }
 
     /// Puts the debug file where a build id leads, and returns the debug directory.
@@ -54,7 +57,7 @@ impl Stripped {
     }
 
     fn no_names(&self) -> Vec<String> {
-        vec![format!("shop+{:#x}", self.address)]
+        vec![format!("shop+{:#x}", self.start)]
     }
 }
 
@@ -201,7 +204,7 @@ fn damaged_mini_debug_info_is_said() {
         fs::write(&contents, bytes).unwrap();
         add_debug_data(&program, &contents);
         let resolved = resolve_with(&program, &stripped.build_id, vec![], stripped.address);
-        assert_eq!(chain(&resolved), [format!("damaged{index}+{:#x}", stripped.address)]);
+        assert_eq!(chain(&resolved), [format!("damaged{index}+{:#x}", stripped.start)]);
         assert_eq!(resolved.problem.is_some(), !bytes.is_empty(), "{:?}", resolved.problem);
     }
 }
@@ -261,10 +264,11 @@ fn only_dynamic_symbols() {
     let frames = |name: &str| chain(&resolve(&program, probes[name]));
     assert_eq!(frames("exported"), ["shelf::exported(int)"]);
     assert_eq!(frames("internal"), ["(anonymous namespace)::internal()"]);
+    let start = function_around(&program, probes["internal"]);
     run("strip", &[text(&program)]);
     assert_eq!(frames("exported"), ["shelf::exported(int)"]);
     // The symbols around it have sizes that end before.
-    assert_eq!(frames("internal"), [format!("library+{:#x}", probes["internal"])]);
+    assert_eq!(frames("internal"), [format!("library+{start:#x}")]);
     assert!(!resolve(&program, probes["exported"]).has_lines);
 }
 

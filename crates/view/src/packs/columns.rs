@@ -199,8 +199,10 @@ columns! {
         before,
         /// The metric after.
         after,
-        /// Half of the 95 % interval of the difference; 0 of what is counted.
-        margin,
+        /// Half of the 95 % interval of the metric before; 0 of what is counted.
+        before_margin,
+        /// Half of the 95 % interval of the metric after; 0 of what is counted.
+        after_margin,
     }
 
     /// Rows of what changed. Behind them stand, in families, those not shown, what is in no row, and the whole.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,6 +50,26 @@ pub fn probes(program: &Path) -> HashMap<String, u64> {
             (name.to_string(), u64::from_str_radix(address, 16).unwrap())
         })
         .collect()
+}
+
+/// Where a function lies, as the symbol table says, which is gone when the program is stripped.
+pub fn functions(program: &Path) -> Vec<(String, Range<u64>)> {
+    let hex = |digits: &str| u64::from_str_radix(digits, 16).unwrap();
+    let line = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        [start, size, _, name] => Some((name.to_owned(), hex(start)..hex(start) + hex(size))),
+        _ => None,
+    };
+    run("nm", &["-S", "--defined-only", text(program)]).lines().filter_map(line).collect()
+}
+
+/// The first address of the one around an address.
+pub fn function_around(program: &Path, address: u64) -> u64 {
+    functions(program).into_iter().find(|(_, range)| range.contains(&address)).expect("a function").1.start
+}
+
+/// That of this name.
+pub fn function(program: &Path, name: &str) -> Range<u64> {
+    functions(program).into_iter().find(|(found, _)| found == name).expect("the function").1
 }
 
 /// Number of the line that ends in a marker.
