@@ -294,8 +294,9 @@ fn lost(place: &str, lost: &Lost) -> String {
     )
 }
 
-/// Whether all that takes a line's calls long, beside page faults, mappings and waiting, is that the allocator puts free blocks
-/// together: glibc's, which leaves that to calls for large blocks, and neither copies nor zeroes in these.
+/// Whether all that takes a line's calls long, beside page faults, mappings and waiting, is that the allocator sorts free blocks and
+/// joins them with their neighbours: glibc's, which leaves both to later calls (malloc/malloc.c, `malloc_consolidate` and the unsorted
+/// chunks), where these neither copy nor zero.
 fn joins_blocks(recording: &Recording, site: &Row) -> bool {
     let mallocs = mallocs(recording);
     let is_glibc = !mallocs.is_empty() && mallocs.iter().all(|malloc| malloc.about.name.starts_with("glibc"));
@@ -305,8 +306,8 @@ fn joins_blocks(recording: &Recording, site: &Row) -> bool {
         && site.metrics.reallocations == 0
 }
 
-/// What most of a line's cost is. Waiting takes no CPU time and stands beside it, unless the finding `is_of_waits`. `joins_blocks`: as
-/// the function of this name says.
+/// What most of a line's cost is. Waiting takes no CPU time and stands beside it, unless the finding `is_of_waits`; `joins_blocks` as
+/// [`joins_blocks`] says.
 fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool, joins_blocks: bool) -> String {
     let of_processor = of.is_processor_time();
     let working = [
@@ -333,7 +334,7 @@ fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool, joins_blocks: bool) 
                 line.intervals.around(Metric::Allocator, line.allocator_ns).scaled(1.0 / line.blocks.max(1) as f64);
             text += &format!(", {} a block", each.known_time());
             if joins_blocks && of_processor {
-                text += ": glibc puts small blocks together there that other lines freed";
+                text += ", in which glibc sorts and joins what other lines freed";
             }
         }
     }
@@ -465,8 +466,7 @@ mod tests {
         );
         assert_eq!(
             most_of(&line, Whole::ProcessorTime, false, true),
-            "; 96.3 % of it the allocator's own work, 15.5 ms a block: glibc puts small blocks together there that other \
-             lines freed"
+            "; 96.3 % of it the allocator's own work, 15.5 ms a block, in which glibc sorts and joins what other lines freed"
         );
         // By the clock, a call may have stood still.
         assert!(most_of(&line, Whole::CostOfMemory, false, true).ends_with(" a block"));

@@ -38,7 +38,7 @@ fn a_slow_call_that_puts_other_lines_blocks_together_says_so() {
         let findings = report.json["findings"].as_array().unwrap();
         let of_large = findings.iter().find(|found| found["function"] == "make_large");
         let text = of_large.map_or("", |found| found["text"].as_str().unwrap());
-        let says_so = text.contains(" ms a block: glibc puts small blocks together there that other lines freed");
+        let says_so = text.contains(" ms a block, in which glibc sorts and joins what other lines freed");
         assert_eq!(says_so, is_slow, "{tunables}: {findings:#?}");
     }
 }
