@@ -13,6 +13,7 @@ use memtoll_model::{FrameId, Frames, Image, Recording, StackId, TextId};
 use memtoll_tally::Split;
 use memtoll_text::format;
 use memtoll_trace::ids::ThreadNo;
+use memtoll_trace::meta::Thread;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -288,14 +289,19 @@ pub(crate) fn module_label(frames: &Frames, frame: Option<FrameId>) -> &str {
     frame.map_or(NO_STACK, |id| Texts::of(frames, id).shown_module)
 }
 
-/// `25036 "worker" of process 25027 (server)`.
+/// `25036 "worker" of process 25027 (server)`; `threads without calls of process 25027 (server)`, which the recorder does not know.
 fn thread_label(recording: &Recording, index: usize, number: Option<ThreadNo>) -> String {
     let image = &recording.images[index];
-    let thread = number.and_then(|number| image.thread(number));
-    let name = thread.and_then(|thread| thread.name.as_ref()).map_or(String::new(), |name| format!(" \"{name}\""));
-    let tid = thread.map_or(ThreadNo::or_zero(number), |thread| thread.tid);
+    let who = match number.map(|number| image.thread(number).ok_or(number)) {
+        // What stands for one, such as blocks from before.
+        Some(Ok(Thread { tid: 0, name: Some(name), .. })) => name.clone(),
+        Some(Ok(Thread { tid, name: Some(name), .. })) => format!("{tid} \"{name}\""),
+        Some(Ok(Thread { tid, name: None, .. })) => tid.to_string(),
+        Some(Err(number)) => number.to_string(),
+        None => "threads without calls".to_owned(),
+    };
     let of = |image: &Image| format!("process {} ({})", image.about.pid, thread_filter::program(image));
-    format!("{tid}{name} of {}{}", of(image), again(recording, index, of))
+    format!("{who} of {}{}", of(image), again(recording, index, of))
 }
 
 /// ` (no. 2)` of what is called like something that its process was before: it executed the same again. ` (from 24.5 ms)` where

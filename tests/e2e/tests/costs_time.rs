@@ -157,6 +157,17 @@ fn threads_with_nothing_but_frees_of_null_pointers_are_threads() {
 }
 
 #[test]
+fn what_threads_without_calls_pay_has_their_name() {
+    let recording = Target::new(program("touches_elsewhere.c")).record();
+    let Some(report) = CostReport::of(&recording, &["--group", "thread", "--metric", "faults"]) else { return };
+    let rows = report.json["sites"].as_array().unwrap();
+    let called = |row: &&Value| row["function"].as_str().unwrap().starts_with("threads without calls of process ");
+    let row = rows.iter().find(called).unwrap_or_else(|| panic!("{rows:#?}"));
+    // All pages of the block but the first one, which has the allocator's header, and may be a huge one.
+    assert!((6 << 20..8 << 20).contains(&row["touched_bytes"].as_u64().unwrap()), "{row:#?}");
+}
+
+#[test]
 fn lanes_show_who_waited() {
     if CostReport::of(&WAITS, &[]).is_none() {
         return;

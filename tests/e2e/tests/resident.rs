@@ -162,6 +162,11 @@ fn number(figures: &Value, name: &str) -> f64 {
     figures[name].as_f64().unwrap_or_else(|| panic!("{name}: {figures}"))
 }
 
+/// Whether a process said a last word, or memtoll looked shortly before its end: on a machine that is busy, it may come late.
+fn was_seen(figures: &Value) -> bool {
+    figures["resident_unseen_ns"].as_f64().is_none_or(|ns| ns < 0.1e9)
+}
+
 /// However a process ends, its resident set is known, where it was largest and in the end, and its CPU time.
 fn is_known_after(ways: &[&str], rest_ms: u32) {
     let target = |way: &str| Target::new(program("last_state.c")).arg(way).arg(rest_ms.to_string());
@@ -177,8 +182,7 @@ fn is_known_after(ways: &[&str], rest_ms: u32) {
             let truth = plain - 30.0 * MIB;
             assert!((at_end - truth).abs() <= error + kernels_error(), "{way}: {at_end} ± {error}, plain {truth}");
             assert!(at_end <= recorded.program, "{way}: {figures}");
-            let was_seen = figures["resident_unseen_ns"].as_f64().is_none_or(|ns| ns < 0.1e9);
-            if rest_ms > 0 && was_seen {
+            if rest_ms > 0 && was_seen(figures) {
                 assert!(recorded.error < 3.0 * MIB && error < 3.0 * MIB, "{way}: {recorded:?}, at the end ± {error}");
             }
             let cpu = number(figures, "cpu_ns") / 1e6;
@@ -205,25 +209,30 @@ fn of_a_process_that_is_killed_at_work_is_known_within_its_error() {
     is_known_after(&["kill"], 0);
 }
 
-/// The highest sum at one instant, MiB.
-fn together(how: &str) -> Recorded {
+/// The highest sum at one instant, and what its error is below, bytes: infinite where a process was last seen long before its end.
+fn together(how: &str) -> (Recorded, f64) {
     let told = report(&Target::new(program("together.c")).arg(how).record());
     let (processes, totals) = (told["processes"].as_array().expect("processes"), Recorded::of(&told["totals"]));
     assert_eq!(processes.len(), 5, "{told}");
-    let children = processes.iter().skip(1).map(Recorded::of);
-    children.for_each(|child| assert!((child.program - 21.0 * MIB).abs() < 2.0 * MIB, "{child:?}"));
+    for process in processes.iter().skip(1) {
+        let child = Recorded::of(process);
+        let error = if was_seen(process) { 2.0 * MIB } else { child.error + kernels_error() };
+        assert!((child.program - 21.0 * MIB).abs() < error, "{how}: {process}");
+    }
     let at_end = number(&told["totals"], "resident_at_end_bytes");
     assert!(at_end < 5.0 * MIB, "the program itself at its end: {at_end}");
-    totals
+    let most = if processes.iter().all(was_seen) { 6.0 * MIB } else { f64::INFINITY };
+    (totals, most)
 }
 
 #[test]
 fn of_processes_is_what_they_have_at_one_instant() {
     for how in ["ALL", "KILLED"] {
-        let all = together(how);
-        assert!((all.program - 84.0 * MIB).abs() < 6.0 * MIB && all.error < 6.0 * MIB, "{how}: {all:?}");
+        let (all, most) = together(how);
+        assert!(all.error < most, "{how}: {all:?}");
+        assert!((all.program - 84.0 * MIB).abs() < all.error.max(6.0 * MIB), "{how}: {all:?}");
     }
-    let turns = together("TURNS");
+    let (turns, _) = together("TURNS");
     let (least, most) = (turns.program - turns.error, turns.program + turns.error);
     assert!(least < 24.0 * MIB && (22.0 * MIB..46.0 * MIB).contains(&most), "one after the other: {turns:?}");
 }

@@ -31,7 +31,7 @@ for (const where of ["server", "page"]) test(`two recordings side by side say wh
         // A branch errs as a row does: by what both sides err.
         const { columns } = await packOf(page, { query: { metric: "cost", view: { tree: { direction: "callees", min_percent: 0 } } }, page: { changes: { path: [] } } });
         const [low, high] = said.totals.cost_ns.interval;
-        const margin = columns["tree.margin"][0];
+        const margin = Math.hypot(...["before", "after"].map((side) => columns[`tree.${side}_margin`][0]));
         assert.ok(high > low && Math.abs(margin - (high - low) / 2) <= 0.01 * margin, `${margin} ${low} ${high}`);
         // Both curves, on one scale.
         const curves = page.getByRole("figure", { name: "live bytes before and after" });

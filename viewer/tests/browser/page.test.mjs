@@ -112,7 +112,8 @@ test("two spans differ by as much on a page as on a server, and are as well know
     const hash = `#view=compare&metric=cost&small=true&base=-${middle}&from=${middle}`;
     const [onPage, onServer] = [await margins(pathToFileURL(html("phases")), hash), await margins(server.url, hash)];
     const names = Object.keys(onServer).filter((name) => onPage[name] && onServer[name].margin > 100);
-    assert.ok(names.length >= 3, names.join());
+    // What is new has an error in any run, also where what is left of earlier phases errs by less than a digit.
+    assert.ok(["late", "main"].every((name) => names.some((row) => row.includes(name))), names.join());
     for (const name of names) {
         const [one, other] = [onPage[name], onServer[name]];
         assert.ok(Math.abs(one.by - other.by) <= other.margin && one.margin > other.margin / 2 && one.margin < other.margin * 2, `${name}: ${one.by} ± ${one.margin}, ${other.by} ± ${other.margin}`);

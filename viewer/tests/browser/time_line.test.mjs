@@ -80,7 +80,8 @@ test("the time line zooms to microseconds and shows marks, regions and rates", a
     for (let turn = 0; turn < 100 && right - left > 20_000; turn++) {
         const { x, y, width, height } = await plot.boundingBox();
         const pixel = (right - left) / width;
-        const [at, middle] = [Math.round(x + (last - left) / pixel), y + height / 2];
+        // The pixel at the right edge is outside.
+        const [at, middle] = [Math.min(Math.round(x + (last - left) / pixel), Math.ceil(x + width) - 1), y + height / 2];
         await page.mouse.move(at, middle);
         await page.mouse.wheel(0, -800);
         await page.waitForFunction((left) => (new URLSearchParams(location.hash.slice(1)).get("left") ?? "0") !== left, String(left)).catch(async () => {
