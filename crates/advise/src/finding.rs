@@ -220,7 +220,7 @@ impl Advice {
                 sum = sum.plus(&finding.saves);
             }
         }
-        sum.cpu_ns = sum.cpu_ns.of_at_most(self.processor_ns.unwrap_or(f64::INFINITY));
+        sum.cut_to_program(self.processor_ns.unwrap_or(f64::INFINITY));
         sum.wall_ns = sum.wall_ns.of_at_most(self.wall_ns).up_to(self.wall_ns);
         sum
     }

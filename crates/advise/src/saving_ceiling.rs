@@ -49,14 +49,10 @@ impl Ceiling {
         more.map(|(key, likely, most)| format!("{key}: {likely} of {most}")).collect()
     }
 
-    /// A saving that is no more than what there is. An open end stays one, and what is cut keeps its relative error. Wall time
-    /// goes with the CPU time.
+    /// A saving that is no more than what there is. An open end stays one.
     pub fn hold(&self, saves: &mut Saves) {
-        let cpu = saves.cpu_ns.of_at_most(self.program.likely);
-        if saves.cpu_ns.likely > cpu.likely {
-            saves.wall_ns = saves.wall_ns.scaled(cpu.likely / saves.cpu_ns.likely);
-        }
-        saves.cpu_ns = cpu.up_to(self.program.high);
+        saves.cut_to_program(self.program.likely);
+        saves.cpu_ns = saves.cpu_ns.up_to(self.program.high);
         for saving in Saving::ALL {
             *saves.of_mut(*saving) = saves.of(*saving).up_to(self.lines.of(*saving).high);
         }

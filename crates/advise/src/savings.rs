@@ -87,6 +87,15 @@ impl Saves {
         (!of.is_nothing()).then(|| ranged(saving.unit(), of.likely, of.low, of.high))
     }
 
+    /// CPU time of no more than `program` ns, which it takes at all. What is cut keeps its relative error, and wall time goes with it.
+    pub fn cut_to_program(&mut self, program: f64) {
+        let cpu = self.cpu_ns.of_at_most(program);
+        if self.cpu_ns.likely > cpu.likely {
+            self.wall_ns = self.wall_ns.scaled(cpu.likely / self.cpu_ns.likely);
+        }
+        self.cpu_ns = cpu;
+    }
+
     /// Widens what is predicted of page faults and the resident set to what two builds of one program differ by, and says
     /// nothing of less. `faults`: of the run; `page`: bytes of a page.
     pub fn at_least_as_wide_as_chance(&mut self, faults: f64, resident: f64, page: f64) {

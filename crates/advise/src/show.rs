@@ -64,6 +64,15 @@ mod tests {
         }
     }
 
+    /// By prices that are too dear, two findings promise 1.4 s of a program that takes 1.
+    #[test]
+    fn wall_time_of_all_is_cut_with_the_cpu_time() {
+        let half = Saves { cpu_ns: Range::exact(0.7e9), wall_ns: Range::exact(0.7e9), ..Saves::default() };
+        let one = |file, id: &str| Finding { saves: half, id: id.to_owned(), ..finding(file) };
+        let all = advice(vec![one("a.cpp", "a"), one("b.cpp", "b")]).together();
+        assert_eq!((all.cpu_ns.likely, all.wall_ns.likely), (1e9, 1e9));
+    }
+
     #[test]
     fn what_saves_nothing_together_has_no_sum() {
         let shown = |bound: Saves| {

@@ -72,6 +72,10 @@ fn no_saving_is_more_than_there_is() {
                 assert!(likely <= most, "{problem}: {key} {likely} of {most}: {finding:#}");
                 assert!(high <= most || high.is_infinite(), "{problem}: {key} up to {high} of {most}: {finding:#}");
             }
+            // Times are estimates: the most likely one is no more than what the program takes, as likely.
+            let program = advice["processor_ns"].as_f64().unwrap_or_else(|| panic!("{advice:#}"));
+            let [_, likely, _] = saves(finding, "cpu_ns");
+            assert!(likely <= program * (1.0 + 1e-9), "{problem}: {likely} of {program}: {finding:#}");
         }
         let model = model::Recording::open(&recording.file).unwrap();
         assert_eq!(memtoll_advise::overestimates(&model), Vec::<String>::new(), "{problem}");
