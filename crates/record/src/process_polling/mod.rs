@@ -4,6 +4,7 @@
 //! its memory is gone before memtoll hears of its end: then the last look tells, with what the kernel told of page
 //! faults since. And only looks at all processes at once say what they had together.
 
+mod debt;
 mod final_figures;
 mod look_wishes;
 mod peak_of_all_processes;
@@ -20,6 +21,7 @@ use crate::proc_files;
 use crate::seen_pages::SeenPages;
 use crate::thread_priority;
 use crate::thread_spawning::{self, Stack};
+use debt::Debt;
 pub use final_figures::Word;
 use look_wishes::Wishes;
 pub use look_wishes::{Looked, Wish};
@@ -40,7 +42,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(40);
 const PAUSE_OF_AGE: u32 = 32;
 /// Looking takes this part of the time at the most, as where there are hundreds of processes. Half of it is for looks when a
-/// process begins or ends.
+/// process begins or ends, the other half for looks now and then.
 const MOST_OF_TIME: u32 = 200;
 /// Time that looking may take in any case.
 const FREE: Duration = Duration::from_millis(2);
@@ -162,7 +164,7 @@ impl Looks {
     fn go_on(&self) {
         thread_priority::ahead();
         let began = Instant::now();
-        let mut due = began + SHORTEST_PAUSE;
+        let (mut last, mut due, mut debt) = (began, began + SHORTEST_PAUSE, Debt::default());
         while let Some(wishes) = self.wishes.wait(due) {
             wishes.into_iter().for_each(|wish| self.fulfil(wish));
             if Instant::now() < due {
@@ -173,8 +175,10 @@ impl Looks {
             let took = processor_time().saturating_sub(before);
             self.look_at_pages();
             let longest = if self.look_at_sizes() { SHORTEST_PAUSE } else { LONGEST_PAUSE };
-            let least = (took * MOST_OF_TIME * 2).max(SHORTEST_PAUSE);
-            due = Instant::now() + (began.elapsed() / PAUSE_OF_AGE).min(longest).max(least);
+            let now = Instant::now();
+            let least = debt.pause(now - last, took).max(SHORTEST_PAUSE);
+            due = now + ((now - began) / PAUSE_OF_AGE).min(longest).max(least);
+            last = now;
         }
     }
 
