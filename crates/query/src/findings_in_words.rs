@@ -15,6 +15,7 @@ use memtoll_analysis::metric::Metric;
 use memtoll_analysis::names;
 use memtoll_analysis::page_balance::Kind;
 use memtoll_analysis::sites::Row;
+use memtoll_analysis::tariff::Tariff;
 use memtoll_model::{FrameId, Kept, Recording};
 use memtoll_text::format::{self, Unit};
 use memtoll_trace::op::Op;
@@ -296,11 +297,12 @@ fn lost(place: &str, lost: &Lost) -> String {
 
 /// Whether all that takes a line's calls long, beside page faults, mappings and waiting, is that the allocator sorts free blocks and
 /// joins them with their neighbours: glibc's, which leaves both to later calls (malloc/malloc.c, `malloc_consolidate` and the unsorted
-/// chunks), where these neither copy nor zero.
+/// chunks), where these neither copy nor zero. Without the kernel's word, a call may as well have stood still.
 fn joins_blocks(recording: &Recording, site: &Row) -> bool {
     let mallocs = mallocs(recording);
     let is_glibc = !mallocs.is_empty() && mallocs.iter().all(|malloc| malloc.about.name.starts_with("glibc"));
     is_glibc
+        && Tariff::of(recording).sees().switches
         && own_allocators(recording).is_empty()
         && site.metrics.operations & Op::ZEROED == 0
         && site.metrics.reallocations == 0
@@ -333,7 +335,7 @@ fn most_of(line: &CostlyLine, of: Whole, is_of_waits: bool, joins_blocks: bool) 
             let each =
                 line.intervals.around(Metric::Allocator, line.allocator_ns).scaled(1.0 / line.blocks.max(1) as f64);
             text += &format!(", {} a block", each.known_time());
-            if joins_blocks && of_processor {
+            if joins_blocks {
                 text += ", in which glibc sorts and joins what other lines freed";
             }
         }
@@ -468,8 +470,6 @@ mod tests {
             most_of(&line, Whole::ProcessorTime, false, true),
             "; 96.3 % of it the allocator's own work, 15.5 ms a block, in which glibc sorts and joins what other lines freed"
         );
-        // By the clock, a call may have stood still.
-        assert!(most_of(&line, Whole::CostOfMemory, false, true).ends_with(" a block"));
         let many = CostlyLine { blocks: 1_000_000, ..line };
         assert_eq!(most_of(&many, Whole::ProcessorTime, false, false), "; 96.3 % of it the allocator's own work");
     }
