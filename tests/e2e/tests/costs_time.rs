@@ -49,7 +49,7 @@ fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {
     let folder = tempfile::tempdir_in(target_directory()).unwrap();
     let recording = Target::new(program("reads_disk.c")).arg(folder.path().join("file")).record_alone();
     let Some(report) = CostReport::of(&recording, &[]) else { return };
-    let [major, waited] = ["major", "waited"].map(|what| printed(&recording.outcome.stdout, what));
+    let [major, waited, left] = ["major", "waited", "left"].map(|what| printed(&recording.outcome.stdout, what));
     let reading = report.function("map_file").reading_ns;
     let findings = json(&recording, &[])["findings"].as_array().unwrap().clone();
     let found = findings.iter().find(|finding| finding["id"] == "waiting-for-disk");
@@ -57,9 +57,12 @@ fn waiting_for_the_disk_is_found_where_the_file_is_mapped() {
         assert!(found.is_none(), "{major} major faults: {found:?}");
         return;
     }
-    // The kernel's work for a page, some 10 us, is in it as well.
-    let most = 2 * waited + major * 30_000;
-    assert!((waited / 2..=most).contains(&reading), "{reading} ns in {major} faults, {waited} by the program's clocks");
+    // The kernel's work for a page, some 10 us, is in it as well. A thread that does not leave the processor waits for the host at the most.
+    let (least, most) = (if left * 10 >= major * 9 { waited / 2 } else { 0 }, 2 * waited + major * 30_000);
+    assert!(
+        (least..=most).contains(&reading),
+        "{reading} ns in {major} faults, {waited} by the program's clocks, {left} times"
+    );
     // In a run this short, the kernel may not have looked once.
     let Some(program_ns) = report.json["totals"]["program_ns"].as_u64() else { return };
     // A fast disk makes waits that are not worth a finding.
