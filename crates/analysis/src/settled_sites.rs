@@ -2,12 +2,11 @@
 
 use crate::finer_chapters::Sliced;
 use crate::sums::each_counted;
-use crate::tariff::Tariff;
+use crate::tariff::{Overdraft, Tariff};
 use memtoll_metrics::Settled;
 use memtoll_model::{Recording, SettledSites};
 use memtoll_tally::{Charge, Selection, Threads};
 use memtoll_trace::ids::NodeId;
-use memtoll_trace::metrics::Metrics;
 
 /// The shares by which each call site of image number `index` divides its prices.
 pub(crate) fn settled<'a>(
@@ -18,8 +17,13 @@ pub(crate) fn settled<'a>(
 ) -> Option<&'a SettledSites> {
     let settle = |sites: &mut SettledSites| {
         let whole = Selection { charge, ..Selection::default() };
-        let insert = |node: Option<NodeId>, site: &Metrics| sites.insert(node, tariff.settle(site, charge));
-        each_counted(recording, None, index, whole, &Threads::All, insert);
+        let mut overdraft = Overdraft::default();
+        each_counted(recording, None, index, whole, &Threads::All, |node, site| {
+            overdraft = overdraft.with(tariff.overdraft(site));
+            sites.insert(node, tariff.settle(site, charge));
+        });
+        let left = overdraft.left();
+        sites.change(|settled| settled.with_share_beyond(left));
     };
     recording.settled(index, charge, settle)
 }
@@ -52,6 +56,7 @@ mod tests {
     use memtoll_tally::Split;
     use memtoll_trace::ids::Bytes;
     use memtoll_trace::ids::Units;
+    use memtoll_trace::metrics::Metrics;
 
     #[test]
     fn a_group_has_what_its_sites_have_of_some_sizes() {
@@ -73,6 +78,19 @@ mod tests {
         // Each site is rounded to ns.
         assert!(priced(some).abs_diff(sum) < 20, "{} {sum}", priced(some));
         assert!(priced(all).abs_diff(sum) > 1000, "{} {sum}", priced(all));
+    }
+
+    #[test]
+    fn the_allocator_takes_the_same_whoever_is_charged() {
+        for name in ["costs", "forks", "tiny"] {
+            let recording = golden(name);
+            let [asked, paid] = [Charge::Allocation, Charge::Payment]
+                .map(|charge| sums(&recording, Selection { charge, ..Selection::default() }));
+            let [by_asked, by_paid] = [&asked, &paid].map(|sums| sums.total.allocator_ns.0);
+            // Each site is rounded to ns.
+            let rounded = (asked.sites.len() + paid.sites.len()) as u64;
+            assert!(by_asked.abs_diff(by_paid) <= rounded, "{name}: {by_asked} by who asked, {by_paid} by who paid");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! image, by the nodes of the one tree of all stacks: what stays in memory are as many sites as there are different stacks.
 
 mod found;
+mod pricing;
 mod site_list;
 
 use crate::finer_chapters::Sliced;
@@ -13,19 +14,19 @@ use crate::peak_of_sum::PeakOfSum;
 use crate::priced::Priced;
 use crate::process_ends::{ended, until};
 use crate::processor::ProcessorTimes;
-use crate::settled_sites::settled;
 use crate::site_processes::{Images, Programs};
 use crate::stacks::Stacks;
-use crate::tariff::{Remainders, Tariff};
+use crate::tariff::Tariff;
 use crate::thread_filter::ThreadFilter;
 use crate::titles::Titles;
 use crate::uncharged_faults::HeapAndOtherFaults;
-use found::{Found, FoundSites, found_in};
+use found::{Found, found_in};
 use memtoll_model::{Recording, StackId};
-use memtoll_tally::{Charge, Selection, Split, Threads, in_order};
+use memtoll_tally::{Selection, Split, Threads, in_order};
 use memtoll_trace::ids::{Bytes, NodeId, Units};
 use memtoll_trace::metrics::Metrics;
 use memtoll_trace::summary::{LiveCurve, PeakWithMappings};
+use pricing::Pricing;
 use site_list::{Adding, SomeSites};
 use std::convert::Infallible;
 use std::ops::Range;
@@ -268,10 +269,10 @@ fn add_up(
                 }
             });
         };
-        let who = (&thread_filter, until);
+        let pricing = Pricing::of(&found.sites, (recording, index), &tariff, (&selection, &thread_filter), until);
         let priced = |part: Range<usize>| {
             let mut some = SomeSites::default();
-            each_priced(&tariff, recording, index, selection, who, (&found.sites, part), |node, extra, metrics| {
+            pricing.each(part, |node, extra, metrics| {
                 if looks.is_some() {
                     let blocks = metrics.blocks();
                     metrics.without_pages = if look.is_some() { 0 } else { blocks };
@@ -362,59 +363,6 @@ fn sites_of_blocks(look: &Look, selection: &Selection, threads: &Threads) -> Som
     some
 }
 
-/// Prices what was found in an image, site by site. Nothing is live of one that has ended when the selection does. A selection
-/// that goes on to the end of the recording counts what each process left, but not what exec discarded.
-fn each_priced(
-    tariff: &Tariff,
-    recording: &Recording,
-    index: usize,
-    selection: Selection,
-    (thread_filter, until): (&ThreadFilter, u64),
-    (sites, part): (&FoundSites, Range<usize>),
-    mut take: impl FnMut(Option<NodeId>, u64, &mut Priced),
-) {
-    let image = &recording.images[index];
-    let is_cut_off = |node| recording.stacks.is_cut_off(image.node(node));
-    let is_all = !selection.is_part() && selection.charge == Charge::Allocation && !thread_filter.are_threads();
-    let is_whole = is_all && selection.split == Split::None;
-    let settled = if is_whole { None } else { settled(recording, index, selection.charge, tariff) };
-    let hides_frees = !image.own_allocators.show_frees();
-    let is_searchable = is_all && matches!(selection.split, Split::None | Split::Process);
-    let is_part = selection.instant || selection.to < Units(recording.ended());
-    let end = ended(recording, index);
-    let is_gone = if is_part { end < until } else { image.executed_another() };
-    // What rounding leaves of a site is the next part's, if that is of the same call stack.
-    let (mut left, mut last) = (Remainders::default(), None);
-    sites.each(part, is_cut_off, |node, extra, counts| {
-        if last.replace(node) != Some(node) {
-            left = Remainders::default();
-        }
-        let of_whole = settled.and_then(|settled| settled.get(node));
-        let mut metrics = match of_whole {
-            Some(of_whole) => tariff.price_next_part(counts, of_whole, &mut left),
-            None if is_whole => tariff.price(counts),
-            None => tariff.price_alone(counts),
-        };
-        if is_gone {
-            metrics.end();
-            if selection.instant {
-                (metrics.counts.peak_bytes, metrics.counts.peak_blocks) = (Bytes::ZERO, 0);
-            }
-        }
-        if hides_frees {
-            metrics.forget_fates();
-        }
-        if !(is_searchable && image.is_searched()) {
-            metrics.forget_search();
-        } else if metrics.lost_blocks | metrics.indirectly_lost_blocks | metrics.possibly_lost_blocks != 0
-            && recording.is_suppressed(index, image.node(node))
-        {
-            metrics.suppress_lost();
-        }
-        take(node, extra, &mut metrics);
-    });
-}
-
 /// Calls `take` with each stack of one image: its node of [`Recording::stacks`], and what [`sums_of`] adds to that node's sums for
 /// this image. Nothing of an image that does not count.
 pub fn each_sum_in_image(
@@ -430,7 +378,7 @@ pub fn each_sum_in_image(
     // The caller has the sums of all, and so knows what is damaged.
     let found = found_in(recording, None, index, selection, threads, &mut Vec::new());
     let image = &recording.images[index];
-    let who = (thread_filter, until(recording, selection.to, thread_filter));
-    let all = (&found.sites, 0..found.sites.len());
-    each_priced(&tariff, recording, index, selection, who, all, |id, _, metrics| take(image.node(id), metrics));
+    let until = until(recording, selection.to, thread_filter);
+    let pricing = Pricing::of(&found.sites, (recording, index), &tariff, (&selection, thread_filter), until);
+    pricing.each(0..found.sites.len(), |id, _, metrics| take(image.node(id), metrics));
 }

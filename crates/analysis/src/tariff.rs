@@ -14,8 +14,10 @@
 //! loop of such calls.
 //!
 //! Faults cost the same at each site, and all of them together what they took. Inside the calls of one site, they can come
-//! out at more than these calls took: its faults were cheaper than others. Nothing is cut to fit. By how much it is more is
-//! kept ([`Priced::overdrawn_ns`]), and the intervals reach down as far. Rows and totals are sums of sites.
+//! out at more than these calls took: its faults were cheaper than others, and those inside calls of other sites dearer. What
+//! such a site overdraws, the allocator took less for the others of its image ([`Overdraft`]): for all of them together it takes
+//! what samples and stamps say, whoever is charged. By how much a site overdraws is kept ([`Priced::overdrawn_ns`]), and the
+//! intervals reach down as far. Rows and totals are sums of sites.
 
 use crate::allocator_time::{AllocatorSamples, AllocatorTime, Calls};
 use crate::calibration::{self, Figure};
@@ -141,6 +143,28 @@ impl Lost {
             // A record for losing the processor, and one for getting it.
             switches: (end.kernel.lost_others as f64 / (2.0 * switches).max(1.0)).min(1.0),
         }
+    }
+}
+
+/// What call sites of an image took beyond their fastest calls, ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Overdraft {
+    /// All together. Sites that overdraw count with less than nothing.
+    all: f64,
+    /// Those that do not overdraw.
+    others: f64,
+}
+
+impl Overdraft {
+    /// The share of it that is left to sites that do not overdraw.
+    pub fn left(self) -> f64 {
+        if self.others > 0.0 { self.all.max(0.0) / self.others } else { 0.0 }
+    }
+
+    /// Of these sites and others of their image.
+    #[must_use]
+    pub fn with(self, more: Overdraft) -> Overdraft {
+        Overdraft { all: self.all + more.all, others: self.others + more.others }
     }
 }
 
@@ -481,7 +505,14 @@ impl Tariff {
         faults * page + huge as f64 * huge_page
     }
 
-    /// What a single site paid in the whole recording. Prices are settled for each site: those of several are sums, not priced again.
+    /// What a site took beyond its fastest calls.
+    pub(crate) fn overdraft(&self, site: &Metrics) -> Overdraft {
+        let all = self.beyond(&CallTimes::from(site));
+        Overdraft { all, others: all.max(0.0) }
+    }
+
+    /// What a single site paid in the whole recording, if it is the only one of its image. Prices are settled for each site: those of
+    /// several are sums, not priced again.
     pub fn price(&self, site: &Metrics) -> Priced {
         self.price_part(site, self.settle(site, Charge::Allocation))
     }

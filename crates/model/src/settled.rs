@@ -27,6 +27,11 @@ impl SettledSites {
         }
     }
 
+    /// Changes what is settled for each site.
+    pub fn change(&mut self, change: impl Fn(Settled) -> Settled) {
+        self.all.iter_mut().for_each(|settled| *settled = change(*settled));
+    }
+
     pub fn get(&self, node: Option<NodeId>) -> Option<Settled> {
         let number = self.numbers.get(NodeId::index_of(node))?.checked_sub(1)?;
         Some(self.all[number as usize])

@@ -66,7 +66,8 @@ fn a_heap_that_shrinks_is_paid_by_those_who_filled_it() {
     for options in [&["--group", "size"][..], &["--group", "thread"], &["--paid"], &["--paid", "--group", "size"]] {
         let [of_part, all] =
             [&CostReport::of(&recording, options).unwrap(), &report].map(|report| report.total().cost_ns);
-        assert!(of_part.abs_diff(all) < all / 1000, "{all} by line, {of_part} with {options:?}");
+        // Each row is rounded to a nanosecond.
+        assert!(of_part.abs_diff(all) < 1000, "{all} by line, {of_part} with {options:?}");
     }
     let Some(paid) = CostReport::of(&recording, &["--paid"]) else { return };
     // Each call site is rounded to a nanosecond.

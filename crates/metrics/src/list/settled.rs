@@ -14,6 +14,12 @@ pub struct Settled {
 }
 
 impl Settled {
+    /// The same with `share` of what the allocator takes beyond its fastest calls.
+    #[must_use]
+    pub fn with_share_beyond(self, share: f64) -> Settled {
+        Settled { beyond: Ratio { part: self.beyond.part * share, ..self.beyond }, ..self }
+    }
+
     /// Of this site and another one, which are divided as one group.
     #[must_use]
     pub fn with(self, other: Settled) -> Settled {
