@@ -112,9 +112,24 @@ void wake_supervisor_if_due(wire::ArenaHeader* arena) {
         }
 }
 
+// While it is there, a thread waits for the supervisor.
+class Wait {
+public:
+    explicit Wait(ThreadLog& log) : log_(log) {}
+    ~Wait() { log_.waited += ticks(); }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+    uint64_t ticks() const { return now() - since_; }
+
+private:
+    ThreadLog& log_;
+    const uint64_t since_ = now();
+};
+
 // An empty chunk, or kNoChunk when recording is over.
 uint32_t wait_for_chunk(ThreadLog& log, wire::ArenaHeader* arena, wire::Waiting waiting) {
-    const uint64_t since = now();
+    const Wait wait(log);
     arena->waits.fetch_add(1, std::memory_order_relaxed);
     log.slot->waiting.store(waiting, std::memory_order_release);
     uint32_t chunk;
@@ -132,9 +147,7 @@ uint32_t wait_for_chunk(ThreadLog& log, wire::ArenaHeader* arena, wire::Waiting 
         }
     }
     log.slot->waiting.store(wire::kNotWaiting, std::memory_order_release);
-    const uint64_t waited = now() - since;
-    arena->wait_ticks.fetch_add(waited, std::memory_order_relaxed);
-    log.waited += waited;
+    arena->wait_ticks.fetch_add(wait.ticks(), std::memory_order_relaxed);
     return chunk;
 }
 
@@ -209,7 +222,8 @@ void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_byt
     publish(log, wire::kWaitsInEvent);
 }
 
-void await_look(uint32_t wanted, uintptr_t stack) {
+void await_look(ThreadLog& log, uint32_t wanted, uintptr_t stack) {
+    const Wait wait(log);
     wire::ArenaHeader* const arena = session.arena;
     std::atomic<uint32_t>& look = arena->look_at_end;
     look.store(wire::kAwaited, std::memory_order_relaxed);
@@ -238,12 +252,13 @@ void wake_supervisor() {
     if (last.compare_exchange_strong(before, time, std::memory_order_relaxed)) ring_doorbell(arena);
 }
 
-void await_look_before_giving_back() {
+void await_look_before_giving_back(ThreadLog& log) {
     constexpr unsigned kNaps = 20; // a tenth of a second
     constexpr long kShortNapMs = 5;
     std::atomic<uint32_t>& look = session.arena->look_before_giving_back;
     uint32_t state = wire::kNoLook;
     if (!look.compare_exchange_strong(state, wire::kLookAsked, std::memory_order_acq_rel)) return;
+    const Wait wait(log);
     ring_doorbell(session.arena);
     for (unsigned i = 0; i < kNaps; ++i) {
         state = look.load(std::memory_order_acquire);

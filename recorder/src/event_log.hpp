@@ -11,7 +11,7 @@ struct ThreadLog {
     wire::ThreadSlot* slot = nullptr;
     wire::Record* next = nullptr; // where the next record goes
     wire::Record* end = nullptr;  // of the current chunk
-    uint64_t waited = 0;          // for the supervisor: ticks
+    uint64_t waited = 0;          // for the supervisor: ticks. No work of the recorder (recorder_overhead.hpp)
     uint32_t chunk = wire::kNoChunk;
     bool is_over = false; // nothing more is recorded
 };
@@ -60,11 +60,11 @@ void append_blob(ThreadLog& log, uint8_t kind, const void* head, size_t head_byt
 
 // The process is about to end: waits until the supervisor has looked at its memory for what `wanted` says (wire::Look), or shows no
 // sign of life. The program's part of the calling thread's stack is from `stack` up.
-void await_look(uint32_t wanted, uintptr_t stack);
+void await_look(ThreadLog& log, uint32_t wanted, uintptr_t stack);
 // The supervisor reads what was just written, if it sleeps; at most a hundred times a second.
 void wake_supervisor();
 // The same for a look at the pages before memory is given back, if no other thread waits for one already: some milliseconds until it begins,
 // and longer only where a look at a large process takes longer.
-void await_look_before_giving_back();
+void await_look_before_giving_back(ThreadLog& log);
 
 } // namespace memtoll

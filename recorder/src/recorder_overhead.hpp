@@ -2,7 +2,7 @@
 // to its last, and counts for all of them. The real call's time is taken off; it contains one time stamp, as does what is
 // left, so that the price of stamping cancels out.
 //
-// Not in it: waiting for chunks (ArenaHeader::wait_ticks), connecting to the supervisor, loading the recorder.
+// Not in it: waiting for the supervisor (ThreadLog::waited), connecting to the supervisor, loading the recorder.
 #pragma once
 
 #include <cstdint>

@@ -395,6 +395,39 @@ TEST_F(EventLog, WaitsForAChunkWithoutSystemCalls) {
     wait_for_a_chunk(true);
 }
 
+// A thread waits until the supervisor has looked at its memory: for that long, the recorder does no work.
+TEST_F(EventLog, AwaitedLooksAreNoWorkOfTheRecorder) {
+    start(4, 4);
+    const auto waits = [](const std::function<void(ThreadLog&)>& await, const std::function<void()>& answer) {
+        ThreadLog log;
+        std::thread supervisor([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            answer();
+        });
+        const uint64_t since = now();
+        await(log);
+        const uint64_t passed = now() - since;
+        supervisor.join();
+        EXPECT_LE(log.waited, passed);
+        EXPECT_GE(log.waited, passed / 10 * 9);
+    };
+    waits([](ThreadLog& log) { await_look(log, wire::kPages, 0); },
+          [&] {
+              arena_->look_at_end = wire::kLookedAt;
+              kernel::futex_wake(arena_->look_at_end, 1);
+          });
+    std::thread looking([&] {
+        while (arena_->look_before_giving_back != wire::kLookAsked) std::this_thread::yield();
+        arena_->look_before_giving_back = wire::kLooking;
+    });
+    waits([](ThreadLog& log) { await_look_before_giving_back(log); },
+          [&] {
+              arena_->look_before_giving_back = wire::kNoLook;
+              kernel::futex_wake(arena_->look_before_giving_back, 1);
+          });
+    looking.join();
+}
+
 TEST_F(EventLog, WithoutSystemCallsThereIsNoUsage) {
     start(4, 4);
     ThreadState state;

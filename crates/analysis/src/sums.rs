@@ -149,6 +149,13 @@ impl Sums {
         self.counted().next().and_then(|(_, image)| image.peak_with_mappings)
     }
 
+    /// The peaks of the images that count, added up, each with the program's own mappings where that is known.
+    pub fn peaks_with_mappings(&self) -> Bytes {
+        let of_image =
+            |image: &ImageSums| image.peak_with_mappings.map_or(image.total.peak_bytes, |peak| Bytes(peak.bytes()));
+        self.counted().map(|(_, image)| of_image(image)).fold(Bytes::ZERO, Bytes::saturating_add)
+    }
+
     /// What the peak of all images together is.
     pub fn peak_is(&self) -> PeakIs {
         let highest = self.counted().map(|(_, image)| image.total.peak_bytes).max();

@@ -13,7 +13,7 @@ void before_giving_back(arch::HookFrame frame) {
     if (!scope) return;
     scope.no_call();
     const uint64_t above = session.arena->look_above_kib.load(std::memory_order_relaxed);
-    if (above != 0 && kernel::largest_resident_set_kib() >= above) await_look_before_giving_back();
+    if (above != 0 && kernel::largest_resident_set_kib() >= above) await_look_before_giving_back(scope.log());
 }
 
 bool lowers_heap(const void* block) {

@@ -25,7 +25,7 @@ void say_last_words(HookScope& scope, arch::HookFrame frame) {
     // A look at the pages takes some tenths of a millisecond: too much for a process that did next to nothing.
     const uint32_t pages = has_used_much() ? uint32_t{wire::kPages} : 0u;
     const uint32_t lost_blocks = session.arena->searches_leaks ? uint32_t{wire::kLostBlocks} : 0u;
-    if (pages | lost_blocks) await_look(pages | lost_blocks, frame.address - arch::kSavedBelowFrame);
+    if (pages | lost_blocks) await_look(scope.log(), pages | lost_blocks, frame.address - arch::kSavedBelowFrame);
 }
 
 // For kernels that do not tell the supervisor how a process ended.

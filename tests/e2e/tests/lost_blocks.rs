@@ -1,6 +1,6 @@
-//! Which blocks nothing points to at the end, of programs of which it is known.
+//! Which blocks are left at the end, and which of them nothing points to, of programs of which it is known.
 
-use memtoll_e2e::{Recording, Target, matches, program_with, read_report, run, scratch};
+use memtoll_e2e::{Recording, Target, matches, program, program_with, read_report, run, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -222,5 +222,17 @@ fn a_program_suppresses_its_own_leaks() {
         let recording = Target::new(target).arg("lists").record();
         let totals = json(&recording, &[])["totals"].clone();
         assert_eq!(counts(&totals).unwrap()[..3], [(2, 300_064), NONE, (1, 100)], "{level}");
+    }
+}
+
+#[test]
+fn what_is_kept_is_no_finding_where_it_is_little_beside_the_programs_mappings() {
+    for (arguments, is_found) in [(&[][..], true), (&["beside mappings"], false)] {
+        let recording = Target::new(program("keeps_little.c")).args(arguments).record();
+        let answer = json(&recording, &[]);
+        let found = answer["findings"].as_array().expect("findings");
+        let also = found.iter().flat_map(|finding| finding["also"].as_array().into_iter().flatten());
+        let keeps = found.iter().chain(also).any(|finding| finding["id"] == "never-freed");
+        assert_eq!(keeps, is_found, "{arguments:?}: {found:#?}");
     }
 }

@@ -19,8 +19,8 @@ pub(super) fn find(facts: &mut Facts) -> Option<Finding> {
     if facts.sums.selection.to < Units::MAX || facts.recording.kept() == Kept::StillLive {
         return None;
     }
-    // Of the peaks of all processes, added up: what each of them keeps adds up, too.
-    let peaks = facts.sums.counted().map(|(_, own)| own.total.peak_bytes).fold(Bytes::ZERO, Bytes::saturating_add);
+    // What each process keeps is added up, too.
+    let peaks = facts.sums.peaks_with_mappings();
     let matters = |bytes: Bytes| keeps_much(bytes, peaks);
     if !matters(facts.sums.total.live_bytes) {
         return None;

@@ -21,8 +21,7 @@ pub(super) fn find(facts: &Facts) -> Option<Finding> {
     }
     let row = *facts.largest(|row| row.metrics.peak_bytes).first()?;
     let (bytes, peak) = (row.metrics.peak_bytes, facts.sums.total.peak_bytes);
-    let with_mappings = facts.sums.peak_with_mappings().map_or(peak, |peak| Bytes(peak.bytes()));
-    (bytes >= LEAST && bytes >= with_mappings / 2).then(|| {
+    (bytes >= LEAST && bytes >= facts.sums.peaks_with_mappings() / 2).then(|| {
         Finding::new(
             What::HoldsPeak(HoldsPeak { bytes: bytes.0, blocks: row.metrics.peak_blocks }),
             Some(row.clone()),

@@ -46,7 +46,7 @@ fn is_about_line(what: &What) -> bool {
 fn weight(what: &What, share: Option<&Share>, facts: &Facts) -> f64 {
     let value = share.map_or(0.0, Share::value);
     let of_processor = |ns: f64| facts.processor().map_or(value, |all| (ns / all.max(1.0)).min(1.0));
-    let of_peak = |bytes: u64| bytes as f64 / facts.sums.total.peak_bytes.0.max(1) as f64;
+    let of_peak = |bytes: u64| bytes as f64 / facts.sums.peaks_with_mappings().0.max(1) as f64;
     match what {
         What::NoCostlyLine(_) => f64::INFINITY,
         What::CostlyLine(_) => value,
