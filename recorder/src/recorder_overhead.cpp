@@ -26,16 +26,23 @@ uint32_t OwnCost::uneven(uint64_t stamp) {
     return static_cast<uint32_t>(random_ >> 32);
 }
 
+// While another thread had the processor, the recorder did no work.
+uint64_t OwnCost::at_most_used(uint64_t ticks) {
+    if (processor_ == 0) return ticks;
+    const uint64_t before = processor_;
+    processor_ = processor_ticks();
+    return processor_ >= before ? std::min(ticks, processor_ - before) : ticks;
+}
+
 void OwnCost::end(uint64_t now, uint64_t real_ticks) {
     // Stamps of different processors may differ by a little.
     const uint64_t whole = now - start_ + nested_;
     uint64_t own = whole > real_ticks && now > start_ ? whole - real_ticks : 0;
-    if (processor_ != 0) {
-        const uint64_t used = processor_ticks();
-        if (used >= processor_) own = std::min(own, used - processor_);
-    }
     // An interruption belongs to one event, not to all that it stands for.
-    ticks_ += own > thresholds.interrupted ? own : own * weight_;
+    const bool is_interrupted = own > thresholds.interrupted;
+    if (is_interrupted) weight_ = 1;
+    if (is_interrupted || is_rare_) own = at_most_used(own);
+    ticks_ += own * weight_;
     start_ = 0;
     // A thread's first events are timed more often, because they cost more and because there may be few. Then at uneven
     // intervals of 64 on average, or a program that repeats itself would always be met at the same place.

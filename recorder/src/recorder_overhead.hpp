@@ -25,6 +25,7 @@ public:
     void begin_rare(BeginOfRare began) {
         begin(began.at, 1);
         processor_ = began.processor;
+        is_rare_ = true;
     }
     void begin_first(BeginOfRare began) {
         interval_ = 1;
@@ -50,15 +51,17 @@ public:
 private:
     void begin(uint64_t start, uint32_t weight) {
         start_ = start;
-        processor_ = 0;
+        is_rare_ = false;
         nested_ = 0;
         weight_ = weight;
     }
 
+    uint64_t at_most_used(uint64_t ticks);
     uint32_t uneven(uint64_t stamp);
 
     uint64_t start_ = 0; // of the event being timed, 0: none is
-    uint64_t processor_ = 0; // of the thread when it began, 0: not known
+    uint64_t processor_ = 0; // what the thread had used when that was last asked; 0: not known
+    bool is_rare_ = false; // of the event being timed; then that was when it began
     uint64_t nested_ = 0;
     uint64_t ticks_ = 0;
     uint64_t random_ = 0;
