@@ -62,6 +62,11 @@ inline void futex_wake(std::atomic<uint32_t>& word, int count) {
     call(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE, count);
 }
 
+inline void nap(long milliseconds) {
+    const timespec pause{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+    call(SYS_nanosleep, reinterpret_cast<long>(&pause), 0);
+}
+
 // Returns when woken, when the word is not `expected`, after `milliseconds`, or on a signal.
 inline void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, long milliseconds) {
     timespec timeout{milliseconds / 1000, milliseconds % 1000 * 1'000'000};

@@ -422,10 +422,9 @@ bool Session::begin_next() {
     } else if (arena) {
         arena->stop.store(1, std::memory_order_relaxed);
     }
-    const timespec kPause{0, 1'000'000};
     while (changing_.load(std::memory_order_seq_cst) > 0) {
         if (monotonic_ticks() - since > kPatience) return false;
-        kernel::call(SYS_nanosleep, reinterpret_cast<long>(&kPause), 0);
+        kernel::nap(1);
     }
     epoch.fetch_add(1, std::memory_order_seq_cst);
     tree.clear();

@@ -1,6 +1,6 @@
 //! Allocators inside programs and libraries, whose functions are redirected to the recorder.
 
-use memtoll_e2e::{Recording, Report, Target, library, program, program_with, run, scratch};
+use memtoll_e2e::{Recording, Report, Target, library, printed, program, program_with, run, scratch};
 use std::path::{Path, PathBuf};
 
 /// A library of the system, or a failure that says which package has it.
@@ -192,6 +192,20 @@ fn threads_may_load_such_libraries_at_the_same_time() {
     report.expect_new_blocks(&[("lib_own_work", calls * 15)]);
     let [_, allocations, bytes, releases] = answered(&report, "mimalloc");
     assert_eq!([allocations, bytes, releases], [calls * 15, calls * (10 * 40 + 5 * 24), calls * 10]);
+}
+
+/// A child of another thread has all of a library's calls redirected, or none of them.
+#[test]
+fn a_child_of_the_moment_in_which_calls_are_redirected_is_recorded_as_a_whole() {
+    let library = library("lib_own_registers.c", &[]);
+    let recording =
+        Target::new(program_with("forks_while_loading.c", &["-O2", "-rdynamic"])).arg(&library).record_alone();
+    assert_eq!(recording.outcome.status.code(), Some(0), "{:?}", recording.outcome);
+    assert!(printed(&recording.outcome.stdout, "writes") >= 2, "{:?}", recording.outcome);
+    let report = recording.report();
+    // Of 10 in each process.
+    report.expect_new_blocks(&[("lib_own_work", 2 * 15)]);
+    assert_eq!(report.function("lib_own_work").frees, 2 * 10);
 }
 
 /// What is not recorded of one library says nothing of another, whose calls are recorded already.
