@@ -201,7 +201,11 @@ function Who() {
                         aria-label="filter"
                         title="Only call stacks in which a function, a file or a module matches. Enter applies it."
                         onInput={(event) => setFilter(event.currentTarget.value)}
-                        onBlur={() => go({ filter })}
+                        onKeyDown={(event) => {
+                            // Leaving the field applies what stands in it.
+                            if (event.key === "Escape") setFilter((event.currentTarget.value = state.filter));
+                        }}
+                        onBlur={(event) => go({ filter: event.currentTarget.value })}
                     />
                 </label>
             </form>

@@ -174,5 +174,5 @@ export function useTheme(): [Theme, () => void] {
 /** Whether a key is meant for what has the focus, and not for the page. */
 export function isTyping(event: KeyboardEvent): boolean {
     const target = event.target as HTMLElement | null;
-    return event.ctrlKey || event.metaKey || event.altKey || !!target?.closest("input, select, textarea, dialog");
+    return event.ctrlKey || event.metaKey || event.altKey || !!target?.closest('input:not([type="checkbox"]), select, textarea, dialog');
 }

@@ -43,7 +43,7 @@ function Budget({ activity, budget, set }: { activity: Activity; budget: number;
 
 /** Live bytes, allocations and page faults over time. A drag selects a span, and every view answers for that; the wheel zooms. */
 export function TimelineBand() {
-    const { recording, state, go, source, theme, say, errors } = useShown();
+    const { recording, state, go, source, theme, say, errors, profile } = useShown();
     const { timeline } = recording;
     const end = timeline.end_ns;
     const box = useRef<HTMLDivElement>(null);
@@ -255,6 +255,8 @@ export function TimelineBand() {
     const stack = stacks.best(now.current);
     /** A metric without parts is not divided: the curve stays. */
     const isDivided = isStacked && !stack?.why;
+    // Until the curve of what is selected comes, that of the whole run is shown.
+    const isSum = timeline.sum_of_peaks && (!whole || profile.totals.peak_is !== "exact");
     const names = whole ? [...new Set([...whole.marks, ...whole.regions].map((one) => one.name))] : [];
     const missed = timeline.resident_between_looks;
     const there = whole ? whole.marks.length + whole.regions.length : 0;
@@ -266,7 +268,8 @@ export function TimelineBand() {
                 {!isDivided && whole?.resident && <span class="legend"><span class="key resident" /> resident set{missed && `, whose peak of ${estimate(missed.value, missed.low, missed.high, "bytes")} lies between two looks`} <Define name="resident-curve" /></span>}
                 <span class="legend"><span class="key allocator" /> allocations per second <Define name="allocations" /></span>
                 <span class="legend"><span class="key faults" /> page faults per second <Define name="faults" /></span>
-                {timeline.sum_of_peaks && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}
+                {isSum && <span title="Each interval shows the sum of the highest of each process, which need not be at one instant.">processes added up</span>}
+                {state.thread !== "" && !isDivided && <span title="Live bytes belong to no thread: another one may free them. The curve is that of the thread's process.">live bytes: all threads</span>}
                 {!timeline.known && <span>not known of all processes</span>}
                 {state.sizes !== "" && <span title="The curves of allocations and page faults are of blocks of all sizes.">curves: all sizes</span>}
                 {selects(state) && <span title={isDivided ? "The curves of allocations and page faults are of all call stacks." : "The curves are of all call stacks."}>{isDivided ? "curves: all call stacks" : "all call stacks"}</span>}
@@ -292,7 +295,7 @@ export function TimelineBand() {
                     <span style={{ left: `${(seen.from / end) * 100}%`, width: `max(2px, ${((seen.to - seen.from) / end) * 100}%)` }} />
                 </div>
             )}
-            <Events activity={whole ?? known[0]!} seen={now.current} pixels={pixels} isSum={timeline.sum_of_peaks} isOfLive={!isDivided || (stack?.isLive === true && !selects(state))} moves={strip} />
+            <Events activity={whole ?? known[0]!} seen={now.current} pixels={pixels} isSum={isSum} isOfLive={!isDivided || (stack?.isLive === true && !selects(state))} moves={strip} />
             <div
                 class={error ? "plot stale" : "plot"}
                 ref={box}

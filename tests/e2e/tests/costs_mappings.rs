@@ -77,6 +77,19 @@ fn a_heap_that_shrinks_is_paid_by_those_who_filled_it() {
     assert!(paid.function("gives_back").mapping_ns * 4 > fills.mapping_ns, "{}", paid.listing());
 }
 
+/// What a line asked for and another one touched is touched, whoever is charged.
+#[test]
+fn touches_of_others_are_no_reason_to_call_memory_unused() {
+    let recording = record("touched_elsewhere.c", &[]);
+    for options in [&[][..], &["--paid"]] {
+        let Some(report) = CostReport::of(&recording, options) else { return };
+        let payer = report.function(if options.is_empty() { "asks" } else { "uses" });
+        assert!(payer.minor_faults >= 10 * 1024, "{options:?}: {}", report.listing());
+        let findings = report.json["findings"].to_string();
+        assert!(!findings.contains("hardly-touched"), "{options:?}: {findings}");
+    }
+}
+
 #[test]
 fn giving_back_is_charged_to_whoever_took() {
     let recording = record("fault_sites.c", &[]);

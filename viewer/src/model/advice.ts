@@ -56,7 +56,7 @@ export interface Advised {
 /** `saves 1.70 s to 2.00 s CPU time`; a loss is called a loss. Without an upper bound, it says what is likely, as `memtoll advise` does. */
 export function saving({ low, likely, high }: Range, title: string, unit: Unit): string {
     const show = (value: number) => (value < 0 ? "−" : "") + number(Math.abs(value), unit);
-    const range = (a: number, b: number) => (a === b ? show(a) : `${show(a)} to ${show(b)}`);
+    const range = (a: number, b: number) => [...new Set([show(a), show(b)])].join(" to ");
     if (high === null) return low > 0 ? `saves at least ${show(low)}, likely ${show(likely)} ${title}` : `saves likely ${show(likely)} ${title}, perhaps much more`;
     if (low < 0 && high <= 0) return `costs ${range(-high, -low)} ${title}`;
     return `saves ${range(low, high)} ${title}`;

@@ -83,13 +83,16 @@ export function exact(value: number, unit: Unit): string {
     return unit === "bytes" ? counted(value, "byte") : count(value);
 }
 
+/** What is less is less than 0.1 %. */
+const SMALLEST_SHARE = 0.0005;
+
 /** A part of a whole: never more digits than three. */
 export function percent(part: number, whole: number): string {
     if (!(whole > 0)) return "";
     const value = (part / whole) * 100;
     if (value === 0) return "0 %";
     const size = Math.abs(value);
-    return size < 0.05 ? `${value < 0 ? "−" : ""}< 0.1 %` : `${withDigits(value, size < 99.95 ? 1 : 0)} %`;
+    return size < SMALLEST_SHARE * 100 ? `${value < 0 ? "−" : ""}< 0.1 %` : `${withDigits(value, size < 99.95 ? 1 : 0)} %`;
 }
 
 /** A number between `low` and `high`, cut to the digits that are known: `12 ± 3 ms`, or `8 to 19 ms` where the error is not the
@@ -135,7 +138,8 @@ export function spelledOut({ value, low, high }: Estimated, unit: Unit): string 
 
 /** A part of a whole in percent, as far as the part is known: between `low` and `high`. */
 export function share(value: number, low: number, high: number, whole: number): string {
-    const cut = whole > 0 ? cutOf(value / whole, low / whole, high / whole, "share") : null;
+    const isTiny = Math.abs(value) < SMALLEST_SHARE * whole && high < 2 * SMALLEST_SHARE * whole;
+    const cut = whole > 0 && !isTiny ? cutOf(value / whole, low / whole, high / whole, "share") : null;
     if (!cut) return percent(value, whole);
     return `${low <= 0 && high > 0 ? `< ${cut.up(high / whole)}` : cut.shown(value / whole)} ${cut.name}`;
 }

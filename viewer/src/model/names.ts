@@ -39,7 +39,9 @@ export function frameName(frame: Frame): string {
 
 export function siteName(site: Site): string {
     if (site.others > 0) return counted(site.others, "other call site");
-    return site.frame ? frameName(site.frame) : "(no stack)";
+    if (!site.frame) return "(no stack)";
+    const outer = site.inlined.at(-1);
+    return frameName(site.frame) + (outer && outer.function !== site.frame.function ? ` inlined into ${outer.function}` : "");
 }
 
 /** What tells a call site apart in the address of the page: its types and inlined callers, too. Overloads may share a line, and libraries a

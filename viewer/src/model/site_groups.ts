@@ -1,7 +1,7 @@
 // What call sites have in common.
 
 import type { Site } from "./answer";
-import { functionKey, siteName } from "./names";
+import { frameName, functionKey, siteName } from "./names";
 
 /** A call site, whatever recording or span it is of. */
 function lineKey(site: Site): string {
@@ -20,7 +20,9 @@ export function groupKey(site: Site, group: string): string {
 
 /** What a group is called; of lines and functions, a frame tells. */
 export function groupName(site: Site, group: string): string {
-    return group === "type" || group === "module" ? groupKey(site, group) : siteName(site);
+    if (group === "type" || group === "module") return groupKey(site, group);
+    // A function may be inlined into several.
+    return group === "function" && site.frame && site.others === 0 ? frameName(site.frame) : siteName(site);
 }
 
 export const GROUPS = ["line", "function", "module", "type"] as const;

@@ -45,7 +45,7 @@ export function FlameGraph<Item extends TreeItem>({ grown, load, ...content }: P
             all={{ to: { zoom: "" }, isShown: state.zoom === "" }}
             keys={{ h: () => void heaviestPath(root).then((path) => go({ zoom: path.at(-1)?.key ?? "" })) }}
             within={shown.at(-1)!}
-            hint="Click a frame to zoom into it; Backspace goes back. A right click shows what else can be done with it."
+            hint="Click a frame to zoom into it; Backspace zooms to its caller. A right click shows what else can be done with it."
         />
     );
 }

@@ -44,7 +44,7 @@ export function GenerationsView() {
             rows: rows.map((row) => [row.name, group === "line" ? row.site.type : "", sum(valuesOf(row)), ...valuesOf(row)]),
         }));
     }, [found, rows]);
-    const fitted = useColumns([namingColumn(group, 260), plainColumn("live", 96), ...(found?.all ?? []).map((one, index) => plainColumn(titleOf(one, selection.from), 68, `generation-${index}`))]);
+    const fitted = useColumns([namingColumn(group, 260), plainColumn("live", 96), ...(found?.all ?? []).map((one, index) => plainColumn(titleOf(one, selection.from), 76, `generation-${index}`))]);
     if (!source.asks) return <Empty>This page does not hold when live blocks were acquired. Open the recording with memtoll view to see it.</Empty>;
     if (!found) return <Pending of={loaded}>Reading all events …</Pending>;
     const most = rows.reduce((most, row) => Math.max(most, ...valuesOf(row)), 0);

@@ -116,7 +116,7 @@ function Cost() {
                 {processor && <li class="soft">shares are of {inDigits(processor)} CPU time</li>}
             </ul>
             <p class="soft">
-                {others > 0 && `${inDigits(charged)} of it is charged to lines; the other faults are those of code, files and stacks. `}
+                {others > 0 && `${inDigits(charged)} of it is charged to lines; the other faults are those of code, global variables and stacks. `}
                 {whole === null && (answered.sizes === "" ? "The program's CPU time is not known: the kernel did not tell it, or the recorder took about as much. " : "The program's CPU time is that of blocks of all sizes: these have no share of it. ")}
                 {balance.plain && "The CPU time is that of plain runs, without the recorder. "}
                 {recorder && recorder.value > 0 && (

@@ -146,6 +146,25 @@ test("letters of a search are one step for Back; hits are counted, and Enter goe
     assert.deepEqual(problems, []);
 });
 
+test("a box that was clicked leaves the keys to the page; Esc in the filter field forgets what was typed", async (t) => {
+    const { page, problems } = await viewed(t, "phases", "view=overview");
+    await settled(page);
+    await page.getByLabel("as paid").click();
+    await page.waitForFunction(() => location.hash.includes("paid"));
+    await page.keyboard.press("2");
+    await page.waitForFunction(() => location.hash.includes("view=lines"));
+    const filter = page.getByRole("textbox", { name: "filter", exact: true });
+    await filter.fill("nothing is called so");
+    await filter.press("Escape");
+    assert.equal(await filter.inputValue(), "");
+    assert.equal(words(page).filter ?? "", "");
+    assert.ok(await page.evaluate(() => document.activeElement === document.body));
+    await filter.fill("main");
+    await filter.press("Enter");
+    await page.waitForFunction(() => location.hash.includes("filter=main"));
+    assert.deepEqual(problems, []);
+});
+
 test("a table can be copied after Back, and after the address is changed", async (t) => {
     const { page, problems } = await viewed(t, "phases", "view=overview&metric=bytes", { permissions: ["clipboard-read", "clipboard-write"] });
     const copies = async () => {

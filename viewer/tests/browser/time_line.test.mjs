@@ -20,6 +20,23 @@ test("where the curve of the resident set misses its peak, the time line has the
     assert.ok(missed.spike, JSON.stringify(missed));
 });
 
+test("the curve of one process is its own, with the number of its peak; that of a thread is of all threads", async (t) => {
+    const { page, problems } = await viewed(t, "executed", "view=overview");
+    const [caption, peak] = [page.locator(".time .caption"), page.locator(".time .events.peak")];
+    await becomes(() => peak.innerText(), "peak");
+    assert.match(await caption.innerText(), /processes added up/);
+    const { processes } = report(recordings.executed);
+    const alone = processes.filter(({ pid }) => processes.filter((one) => one.pid === pid).length === 1);
+    assert.ok(alone.length > 0, JSON.stringify(processes.map(({ pid }) => pid)));
+    await show(page, `view=overview&process=${alone[0].pid}`);
+    await peak.getByText(/^peak [\d.]+ [KM]iB/).waitFor();
+    assert.doesNotMatch(await caption.innerText(), /processes added up/);
+    assert.deepEqual(problems, []);
+    const threads = await viewed(t, "waiting", `view=overview&thread=${report(recordings.waiting).threads[0].tid}`);
+    await threads.page.locator(".time .caption", { hasText: "live bytes: all threads" }).waitFor();
+    assert.deepEqual(threads.problems, []);
+});
+
 test("a drag over the time line selects, and Back is undo", async () => {
     const server = await start(recordings.phases);
     const { page, problems, close } = await open(server.url);

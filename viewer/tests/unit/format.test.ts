@@ -43,6 +43,8 @@ test("of what is sampled, a row has the digits that are known", () => {
     expect([share(357, ...byChance(357, 357 * 16), 1000), share(357, 357, 357, 1000)]).toEqual(["36 %", "35.7 %"]);
     // However well it is known: three digits.
     expect([0.0016141, 0.016141, 0.16141, 1.6141].map((of) => share(of, of - 1e-5, of + 1e-5, 1))).toEqual(["0.16 %", "1.61 %", "16.1 %", "161 %"]);
+    // One notation for what is hardly anything, whatever is known of it.
+    expect([0.04, 0.004, 0].map((of) => share(of, of * 0.9, of * 1.1, 100))).toEqual(["< 0.1 %", "< 0.1 %", "0 %"]);
     const [low, high] = byChance(1000 * 7, 1000 * 49);
     expect([low / 7, high / 7].map(Math.round)).toEqual([939, 1064]);
     expect(byChance(3, 0)).toEqual([3, 3]);
