@@ -304,7 +304,7 @@ fn a_span_of_time_has_its_share_of_the_costs() {
 #[test]
 fn waiting_for_the_search_at_the_end_is_no_time_of_the_recorder() {
     for calls in ["0", "1", "2", "3", "4", "5"] {
-        let recording = Target::new(program("ends_late.c")).args(&[calls]).record_alone();
+        let recording = Target::new(program("ends_late.c")).arg(calls).record_alone();
         let Some(report) = CostReport::of(&recording, &[]) else { return };
         let [recorder, all] = ["recorder_ns", "cpu_ns"].map(|name| report.number(&format!("/totals/{name}")));
         assert!(recorder < all / 2, "{recorder} of {all} ns, after {calls} calls: {}", report.json["totals"]);
