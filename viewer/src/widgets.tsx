@@ -11,7 +11,7 @@ import { basisOf, titleInRows, wholeOf, type Frame, type Metric } from "./model/
 import { definitionOf } from "./model/definitions";
 import type { Has } from "./model/errors";
 import { byChance, count, inRow, share as shareOf, spelledOut } from "./model/format";
-import { fileName, placeOf } from "./model/names";
+import { fileName, outerOf, placeOf } from "./model/names";
 import { clicked, type Order } from "./model/order";
 import { editorLink, type SourceFile } from "./model/source_file";
 import { selects } from "./model/cuts";
@@ -32,7 +32,7 @@ export function Tailed({ kind, text }: { kind: "function" | "place" | "code"; te
 /** A name, its place behind it. */
 export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: string; inlined?: Frame[]; marked?: boolean }) {
     const place = placeOf(frame);
-    const outer = inlined?.at(-1);
+    const outer = outerOf(frame, inlined);
     const title = [
         frame.full,
         frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ""}`,
@@ -46,7 +46,7 @@ export function Name({ frame, type, inlined, marked }: { frame: Frame; type?: st
             <Tailed kind="function" text={frame.function} />
             {frame.parameters && <bdi class="code soft apart">{frame.parameters}</bdi>}
             {!frame.function.startsWith(`${place}+`) && <Tailed kind="place" text={place} />}
-            {outer && outer.function !== frame.function && <span class="soft into">inlined into <bdi>{outer.function}</bdi></span>}
+            {outer && <span class="soft into">inlined into <bdi>{outer.function}</bdi></span>}
             {type && <bdi class="type">{type}</bdi>}
         </span>
     );

@@ -227,6 +227,12 @@ impl Facts<'_, '_> {
         inclusive_lines(&self.recording.frames, &own).into_iter().map(|line| line.row)
     }
 
+    /// Whether the page faults of a line are those of memory that it asked for. Where lines are charged with what they pay, a line
+    /// can touch memory of others, and others touch its own.
+    fn faults_are_of_own_memory(&self) -> bool {
+        self.sums.selection.charge == Charge::Allocation
+    }
+
     /// CPU time of the program, ns, if it is known.
     fn processor(&self) -> Option<f64> {
         self.balance.program().map(|program| program.value)
@@ -284,15 +290,13 @@ pub fn findings_of(sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> (Vec<Find
     let (held, growing) = pages(stacks, sums, &tariff, wants_growth);
     let (pages, balance, tariff) = (held.as_ref(), &balance, &tariff);
     let mut facts = Facts { recording, sums, sites, lines, pages, growing, runtime, stacks, balance, tariff };
-    // Where a line is charged with what it pays, its page faults are of pages that others asked for.
-    let touches_are_its_own = sums.selection.charge == Charge::Allocation;
     let mut found = costly_line::find(&mut facts);
     found.extend(waiting::find(&facts));
     found.extend(disk_waits::find(&facts));
     found.extend(heap_thrash::find(&facts));
     // Of lifetimes and live bytes, nothing can be said where frees are hidden.
     if tariff.sees().frees {
-        found.extend(if touches_are_its_own { hardly_touched::find(&facts) } else { Vec::new() });
+        found.extend(hardly_touched::find(&facts));
         found.extend(churn::find(&facts));
         found.extend(peak::find(&facts));
         found.extend(never_freed::find(&mut facts));
@@ -302,7 +306,7 @@ pub fn findings_of(sums: &Sums, sites: &[Row], stacks: &mut Stacks) -> (Vec<Find
     }
     found.extend(null_frees::find(&facts));
     let mut found = ranked::by_line(found, &facts);
-    found.extend(if touches_are_its_own { repeated_faults::find(&facts) } else { None });
+    found.extend(repeated_faults::find(&facts));
     // Who asks for lines of the library, or for some stacks only, knows what stands there.
     if facts.stacks.are_all_plain() {
         found.extend(no_lines::find(recording, sites));

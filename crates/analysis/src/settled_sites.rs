@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_allocator_takes_the_same_whoever_is_charged() {
+    fn the_allocator_takes_the_same_charged_either_way() {
         for name in ["costs", "forks", "tiny"] {
             let recording = golden(name);
             let [asked, paid] = [Charge::Allocation, Charge::Payment]

@@ -14,14 +14,15 @@ using namespace memtoll;
 
 namespace {
 
-// Which process this is about, threads of it that fork, and whether one writes jumps: a child inherits what its parent's are at.
+// The process's id, whether one of its threads writes jumps, and how many fork. A child inherits its parent's state, and ignores it: the
+// id is another one.
 constinit std::atomic<uint64_t> at_work{0};
 constexpr unsigned kProcessShift = 32;
 constexpr uint64_t kWrites = uint64_t{1} << 31;
 constexpr uint64_t kForks = kWrites - 1;
-constinit std::atomic<uint32_t> writer{0};
+constinit std::atomic<uint32_t> writer{0}; // by the kernel's id of the thread
 
-// Takes the step as soon as `may` says so of what threads of this process are at, or when it has waited for long enough.
+// Changes the state by `step`, as soon as `may` allows it or the thread has waited for long enough.
 template <class May, class Step> void take_step(May may, Step step) {
     constexpr unsigned kPatienceMs = 1000;
     const uint64_t own = uint64_t{kernel::process_id()} << kProcessShift;
@@ -38,8 +39,6 @@ template <class May, class Step> void take_step(May may, Step step) {
     }
 }
 
-bool always(uint64_t) { return true; }
-
 template <class Real> [[gnu::always_inline]] inline pid_t fork_by(Real real) {
     need_next();
     const arch::HookFrame frame = MEMTOLL_FRAME();
@@ -47,7 +46,7 @@ template <class Real> [[gnu::always_inline]] inline pid_t fork_by(Real real) {
     // The child inherits the blocks of this instant, but connects only with its first call.
     session.forked_at.store(now(), std::memory_order_relaxed);
     const pid_t pid = [&] {
-        const Forking forking;
+        const ForkOrJumps forking(ForkOrJumps::kForks);
         return real();
     }();
     // A child of a fork that passes by here does not know.
@@ -59,23 +58,26 @@ template <class Real> [[gnu::always_inline]] inline pid_t fork_by(Real real) {
 
 } // namespace
 
-// A handler of the writer's signals may fork: in the child, it goes on to write.
-memtoll::Forking::Forking() {
-    const auto may = [](uint64_t now) { return !(now & kWrites) || writer.load(std::memory_order_relaxed) == kernel::thread_id(); };
-    take_step(may, [](uint64_t now) { return now + 1; });
-}
-// The child has no thread that forks.
-memtoll::Forking::~Forking() {
-    take_step(always, [](uint64_t now) { return now & kForks ? now - 1 : now; });
+ForkOrJumps::ForkOrJumps(Work work) : work_(work) {
+    if (work == kForks) {
+        // A signal handler may interrupt the writer and fork: in the child, it goes on to write.
+        const auto may = [](uint64_t now) { return !(now & kWrites) || writer.load(std::memory_order_relaxed) == kernel::thread_id(); };
+        take_step(may, [](uint64_t now) { return now + 1; });
+    } else {
+        take_step([](uint64_t now) { return !(now & kForks); }, [](uint64_t now) { return now | kWrites; });
+        writer.store(kernel::thread_id(), std::memory_order_relaxed);
+    }
 }
 
-memtoll::WritingJumps::WritingJumps() {
-    take_step([](uint64_t now) { return !(now & kForks); }, [](uint64_t now) { return now | kWrites; });
-    writer.store(kernel::thread_id(), std::memory_order_relaxed);
-}
-memtoll::WritingJumps::~WritingJumps() {
-    writer.store(0, std::memory_order_relaxed);
-    take_step(always, [](uint64_t now) { return now & ~kWrites; });
+ForkOrJumps::~ForkOrJumps() {
+    const auto always = [](uint64_t) { return true; };
+    if (work_ == kForks) {
+        // In the child, no thread forks.
+        take_step(always, [](uint64_t now) { return now & kForks ? now - 1 : now; });
+    } else {
+        writer.store(0, std::memory_order_relaxed);
+        take_step(always, [](uint64_t now) { return now & ~kWrites; });
+    }
 }
 
 MEMTOLL_HOOK pid_t fork() noexcept {

@@ -3,26 +3,20 @@
 // Each waits for the other, a second at most: a child that is recorded in part is better than none.
 #pragma once
 
-#include <cstdint>
-
 namespace memtoll {
 
-// While it is there, this thread forks.
-class Forking {
+// While it is there, the calling thread forks, or writes jumps. One thread at a time writes (begin_placing).
+class ForkOrJumps {
 public:
-    Forking();
-    ~Forking();
-    Forking(const Forking&) = delete;
-    Forking& operator=(const Forking&) = delete;
-};
+    enum Work { kForks, kWritesJumps };
 
-// While it is there, this thread writes jumps. One at a time does (begin_placing).
-class WritingJumps {
-public:
-    WritingJumps();
-    ~WritingJumps();
-    WritingJumps(const WritingJumps&) = delete;
-    WritingJumps& operator=(const WritingJumps&) = delete;
+    explicit ForkOrJumps(Work work);
+    ~ForkOrJumps();
+    ForkOrJumps(const ForkOrJumps&) = delete;
+    ForkOrJumps& operator=(const ForkOrJumps&) = delete;
+
+private:
+    const Work work_;
 };
 
 } // namespace memtoll

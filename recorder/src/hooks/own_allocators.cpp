@@ -267,7 +267,7 @@ bool place_plan(const uint64_t (&hooks)[wire::kOwnHooks], const Interposing& int
         const auto* region = reinterpret_cast<const wire::PlanRegion*>(header + 1);
         const auto* functions = reinterpret_cast<const wire::PlanFunction*>(region + header->regions);
         const OwnMemory memory;
-        const WritingJumps writing;
+        const ForkOrJumps writing(ForkOrJumps::kWritesJumps);
         for (; regions < header->regions && regions < kMaxRegions; ++regions) {
             const OwnMemory* jumps = interposing.count == 0 ? &memory : nullptr;
             placed[regions] = place(jumps, region[regions], functions + region[regions].first_function, plan.file);

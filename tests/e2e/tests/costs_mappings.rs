@@ -77,7 +77,7 @@ fn a_heap_that_shrinks_is_paid_by_those_who_filled_it() {
     assert!(paid.function("gives_back").mapping_ns * 4 > fills.mapping_ns, "{}", paid.listing());
 }
 
-/// What a line asked for and another one touched is touched, whoever is charged.
+/// Memory that one line asks for and another one touches is used: the report says so by either line.
 #[test]
 fn touches_of_others_are_no_reason_to_call_memory_unused() {
     let recording = record("touched_elsewhere.c", &[]);

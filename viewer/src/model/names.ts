@@ -37,11 +37,17 @@ export function frameName(frame: Frame): string {
     return `${frame.function} (${placeOf(frame)})`;
 }
 
+/** The function that a frame is inlined into, where it has another name. */
+export function outerOf(frame: Frame, inlined: Frame[] | undefined): Frame | undefined {
+    const outer = inlined?.at(-1);
+    return outer?.function === frame.function ? undefined : outer;
+}
+
 export function siteName(site: Site): string {
     if (site.others > 0) return counted(site.others, "other call site");
     if (!site.frame) return "(no stack)";
-    const outer = site.inlined.at(-1);
-    return frameName(site.frame) + (outer && outer.function !== site.frame.function ? ` inlined into ${outer.function}` : "");
+    const outer = outerOf(site.frame, site.inlined);
+    return frameName(site.frame) + (outer ? ` inlined into ${outer.function}` : "");
 }
 
 /** What tells a call site apart in the address of the page: its types and inlined callers, too. Overloads may share a line, and libraries a

@@ -24,7 +24,8 @@ pub struct HardlyTouched {
 }
 
 pub(super) fn find(facts: &Facts) -> Vec<Finding> {
-    let Some(unseen) = detectors::unseen(facts.balance, facts.tariff) else { return Vec::new() };
+    let unseen = detectors::unseen(facts.balance, facts.tariff).filter(|_| facts.faults_are_of_own_memory());
+    let Some(unseen) = unseen else { return Vec::new() };
     let touched = |row: &Row| facts.tariff.estimate(Metric::Touched, &row.metrics);
     let had = |row: &Row| row.metrics.peak_bytes.max(row.metrics.mapped_bytes);
     let untouched =

@@ -14,7 +14,7 @@ pub struct FaultsAgain {
 
 pub(super) fn find(facts: &Facts) -> Option<Finding> {
     let row = *facts.largest(|row| row.metrics.cost_ns()).first()?;
-    faults_again(&row.metrics, facts.tariff).then(|| {
+    (facts.faults_are_of_own_memory() && faults_again(&row.metrics, facts.tariff)).then(|| {
         Finding::new(
             What::FaultsAgain(FaultsAgain {
                 bytes: row.metrics.bytes.0,

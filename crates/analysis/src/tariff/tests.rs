@@ -1,7 +1,8 @@
 use super::*;
 use crate::costs::Costs;
 use memtoll_text::amounts::Nanoseconds;
-use memtoll_trace::ids::Bytes;
+use memtoll_trace::costs::Charge;
+use memtoll_trace::ids::Units;
 use memtoll_trace::meta::Price;
 use proptest::collection::vec;
 use proptest::prelude::*;
